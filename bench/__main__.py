@@ -1,4 +1,7 @@
-"""`python -m bench [PART ...] [--rounds N] [--place FOLDER] [--notes N ...]`; `python -m bench full` also in vaults of 100,000 notes."""
+"""Measurements: `python -m bench [PART ...] [--rounds N] [--place FOLDER] [--notes N ...]`.
+
+`python -m bench full` also measures vaults of 100,000 notes.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ import argparse
 import shutil
 from pathlib import Path
 
-from bench import answers, changes, index, person, runs, scan, stream, understanding
+from bench import answers, changes, index, runs, scan, stream, understanding, waits
 from bench.table import markdown
 
-PARTS = ("person", "runs", "scan", "index", "changes", "answers", "stream", "understanding")
+PARTS = ("waits", "runs", "scan", "index", "changes", "answers", "stream", "understanding")
 SIZES = 1_000, 10_000, 100_000
 
 
@@ -39,10 +42,10 @@ def main() -> None:
     sizes = tuple(options.notes or SIZES[: 3 if "full" in options.parts else 2])
     options.place.mkdir(parents=True, exist_ok=True)
     rows = []
-    if "person" in parts:
-        measured = person.measure(options.place, sizes, options.rounds)
+    if "waits" in parts:
+        measured = waits.measure(options.place, sizes, options.rounds)
         rows += measured + index.growth(
-            [row for row in measured if not row.what.startswith(f"{person.SMALL} ")]
+            [row for row in measured if not row.what.startswith(f"{waits.SMALL} ")]
         )
     rows += runs.measure(options.place, options.rounds) if "runs" in parts else []
     rows += scan.measure(options.rounds) if "scan" in parts else []

@@ -1,6 +1,7 @@
-"""The app while a model streams 1,000 tokens a second into a conversation of 500 messages: how long a key waits.
+"""The delay of a key while a model streams 1,000 tokens a second into 500 messages.
 
-The app runs in a process of its own, without a terminal (Textual's headless driver), on a kept conversation. A token is four characters.
+The app runs in a process of its own, without a terminal (Textual's headless driver), on a stored
+conversation. A token is four characters.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from bench.table import Row
 
@@ -30,7 +32,8 @@ KEY_EVERY = 0.1
 PROSE = "The **garden** needs water, see [[Garden]] and `beans`. "
 BLOCK = (
     PROSE * 6
-    + "\n\n- first point of a list\n- second point, with *words*\n\n| what | when |\n|---|---|\n| beans | May |\n\n"
+    + "\n\n- first point of a list\n- second point, with *words*\n\n"
+    + "| what | when |\n|---|---|\n| beans | May |\n\n"
 )
 
 
@@ -81,7 +84,7 @@ def measure(place: Path) -> list[Row]:
     return rows
 
 
-# --- in the app's process -----------------------------------------------------------------------------------------------------------
+# --- in the app's process ---
 
 
 class Turns:

@@ -1,4 +1,4 @@
-"""What happens to a vault while it is open: a hub that is renamed, a burst of files by another program, one changed note."""
+"""Changes of an open vault: a renamed hub, a burst of another program's files, a changed note."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from obsidian_agent.vault.paths.path import PathUse, parse
 
 BURST = 30_000
 SETTLED_SECONDS = 2.2
-"""Records of files count once their last change lies this far back; a rename in a quiet vault is what is measured."""
+"""Age from which the record of a file counts: the rename is measured in a quiet vault."""
 
 
 def measure(place: Path, sizes: tuple[int, ...], rounds: int) -> list[Row]:
@@ -33,7 +33,7 @@ def measure(place: Path, sizes: tuple[int, ...], rounds: int) -> list[Row]:
     return [*rows, *_burst(place)]
 
 
-# --- a hub is renamed ---------------------------------------------------------------------------------------------------------------
+# --- a hub is renamed ---
 
 
 def _hub(vault: Generated, place: Path, rounds: int) -> list[Row]:
@@ -91,7 +91,7 @@ def _plan(vault: Generated) -> dict[str, object]:
 
 
 def _raw_loop(vault: Generated, referrers: list[str], place: Path) -> float:
-    """Seconds to read the files and write them anew, each beside its place and over it; on copies, in one folder."""
+    """Return the seconds to read copies of the files, write temporary files and rename them."""
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
     copies = []
@@ -110,7 +110,7 @@ def _raw_loop(vault: Generated, referrers: list[str], place: Path) -> float:
     return time.perf_counter() - started
 
 
-# --- a burst ------------------------------------------------------------------------------------------------------------------------
+# --- a burst ---
 
 
 def _burst(place: Path) -> list[Row]:

@@ -1,6 +1,7 @@
-"""The index and the search against what they cannot do without: a walk with stat, reading every note, ripgrep, rapidfuzz.
+"""The index and the search against a walk with stat, reading every note, ripgrep and rapidfuzz.
 
-Every figure is taken in turn with its reference, in one process, on one vault; the ratio is the median of the pairs.
+Subject and reference are measured in turn, in one process, on one vault; the ratio is the median of
+the pairs.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class _Bench:
         self.what = f"{vault.notes:,} notes"
 
     def rows(self) -> list[Row]:
-        """The rows of one vault."""
+        """Return the rows of one vault."""
         gc.disable()
         cold = self._cold(min(5, self.rounds))
         # Times of files must lie back before their records count.
@@ -89,7 +90,10 @@ class _Bench:
         return rows
 
     def _cold(self, rounds: int) -> list[Row]:
-        """The build, by the clock and by processor time: two processes share its work, and on a busy machine the clock counts others too."""
+        """Return the build by the clock and by processor time.
+
+        Two processes share its work, and on a busy machine the clock counts other programs too.
+        """
         ours, theirs = [], []
         for _ in range(rounds):
             theirs.append(_both(self._read_all))
@@ -107,7 +111,7 @@ class _Bench:
             )
         return rows
 
-    # --- references --------------------------------------------------------------------------------------------------------------
+    # --- references ---
 
     def _listed(self) -> Iterator[os.DirEntry[str]]:
         pending = [self.root]
@@ -136,7 +140,7 @@ class _Bench:
             os.close(handle)
         return total
 
-    # --- subjects ----------------------------------------------------------------------------------------------------------------
+    # --- subjects ---
 
     def _build(self) -> StoredIndex:
         shutil.rmtree(self.state, ignore_errors=True)
@@ -305,7 +309,7 @@ class _Bench:
 
 
 def ripgrep() -> str | None:
-    """The ripgrep beside this Python or on the path; None when there is none."""
+    """Return the ripgrep next to this Python or on the path, or None."""
     beside = Path(sys.executable).with_name("rg")
     return os.fspath(beside) if beside.exists() else shutil.which("rg")
 

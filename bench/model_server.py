@@ -1,6 +1,7 @@
-"""A model service for measuring, as a process of its own: says so many tokens a second after a fixed delay. OpenAI's wire format.
+"""A model service for measurements, which sends tokens at a fixed rate after a fixed delay.
 
-`python -m bench.model_server DELAY TOKENS PER_SECOND` prints its port and serves until it is killed.
+`python -m bench.model_server DELAY TOKENS PER_SECOND` prints its port and serves OpenAI's wire
+format until it is killed.
 """
 
 from __future__ import annotations

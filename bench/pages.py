@@ -1,4 +1,4 @@
-"""The pages that are made from what they describe: `python -m bench.pages` writes those of `PAGES`. Tests say when one is stale."""
+"""Generated pages: `python -m bench.pages` writes those of `PAGES`. Tests fail for a stale one."""
 
 from __future__ import annotations
 

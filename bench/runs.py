@@ -22,7 +22,7 @@ NOTE = "---\ntitle: Note {n}\nstatus: draft\ntags:\n  - project\n---\n# Note {n}
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A plan, the vault it starts from, and the files that the bare loop writes instead: name and bytes."""
+    """A plan, its vault, and the files (name and bytes) that the baseline writes in a bare loop."""
 
     name: str
     count: int
@@ -83,7 +83,7 @@ def bare_loop(folder: Path, files: list[tuple[str, bytes]]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One run of our process: seconds of the whole, peak memory in bytes, and its result document."""
+    """One run of our process: total seconds, peak memory in bytes, and its result document."""
 
     seconds: float
     memory: int
@@ -107,7 +107,7 @@ def our_process(vault: Path, state: Path, plan: Path) -> Measured:
 
 
 def prepare(folder: Path, files: list[tuple[str, bytes]]) -> Path:
-    """A fresh vault with these notes in Notes/, durable before the clock starts."""
+    """Create a vault with these notes in Notes/, durable before the clock starts."""
     shutil.rmtree(folder, ignore_errors=True)
     notes = folder / "Notes"
     notes.mkdir(parents=True)
@@ -213,7 +213,7 @@ def flushes(workload: Workload, place: Path) -> Row | None:
 
 
 def fsync_cost(place: Path) -> str:
-    """What one fsync of a small file costs here, in milliseconds, and on which file system."""
+    """Return the milliseconds of one fsync of a small file here, and the file system."""
     times = []
     for number in range(50):
         file = os.open(place / f"fsync{number}", os.O_WRONLY | os.O_CREAT)

@@ -1,4 +1,4 @@
-"""What a note takes to be indexed that holds nothing but one mark over and over, beside prose of the same size, and how that grows."""
+"""The indexing of a note of one repeated mark, against prose of the same size, and its growth."""
 
 from __future__ import annotations
 
@@ -30,13 +30,16 @@ OPENERS = (
     ),
     *("***", "> ", "- ", "- a\n", "#", "#a/", "# a\n", "^a ", "\t", "|", "\n"),
 )
-PROSE = "The quick brown fox jumps over the lazy dog, and then some [[Note]] with a #tag in it.\nAnother line of prose.\n\n"
+PROSE = (
+    "The quick brown fox jumps over the lazy dog, and then some [[Note]] with a #tag in it.\n"
+    "Another line of prose.\n\n"
+)
 CLOSERS = "\n\nx$ ` --> %% ]] ](b)\n```\n~~~\n"
 SIZES = 10_000, 100_000, 1_000_000
 
 
 def measure(rounds: int) -> list[Row]:
-    """A row a mark: the largest note beside prose, and the growth of ten times the size, twice."""
+    """Return a row per mark: the largest note against prose, and two growths by ten times."""
     prose = _seconds(PROSE, SIZES[-1], rounds)
     rows = []
     for opener in OPENERS:

@@ -1,4 +1,4 @@
-"""What our stack adds to a model's answer: to its first token, and to the event loop while it streams."""
+"""The time that our stack adds to a model's first token, and to the event loop while it streams."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ WARM = 5
 
 
 def measure(place: Path, rounds: int = 40) -> list[Row]:
-    """First tokens in a new conversation and in one of 500 messages, and the loop's worst pause at 1,000 tokens a second."""
+    """Measure first tokens without and with 500 messages, and the loop's worst pause.
+
+    The pause is at 1,000 tokens a second.
+    """
     vault = place / "stream-vault"
     for number in range(NOTES):
         note = vault / f"Folder {number % 20}" / f"Note {number}.md"
@@ -148,7 +151,7 @@ async def _asked(chats: ThreadManager, thread: str, text: str) -> AsyncGenerator
 
 
 def _thread(chats: ThreadManager, messages: int) -> str:
-    """A conversation in which so much was said."""
+    """Create a conversation with so many messages."""
     chat = chats.create()
     recorder = chat.recorder
     for number in range(messages // 2):
@@ -195,4 +198,5 @@ def _service(delay: float, tokens: int, per_second: float) -> Iterator[str]:
 
 def _ms(values: list[float]) -> str:
     ordered = sorted(values)
-    return f"{statistics.median(values) * 1000:.1f} ms (p95 {ordered[int(0.95 * len(ordered))] * 1000:.1f})"
+    slow = ordered[int(0.95 * len(ordered))]
+    return f"{statistics.median(values) * 1000:.1f} ms (p95 {slow * 1000:.1f})"

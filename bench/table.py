@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure beside its baseline. `ratio` is ours over the baseline's, pair by pair, at the median."""
+    """One figure and its baseline. `ratio` is the median of ours over the baseline's, by pairs."""
 
     what: str
     figure: str
@@ -20,14 +20,13 @@ class Row:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """The rows as a Markdown table."""
+    """Return the rows as a Markdown table."""
     lines = [
         "| what | figure | ours | baseline | theirs | ratio | goal |",
         "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
-        lines.append(
-            f"| {row.what} | {row.figure} | {row.ours} | {row.baseline} | {row.theirs} | {ratio} | {row.goal} |"
-        )
+        cells = (row.what, row.figure, row.ours, row.baseline, row.theirs, ratio, row.goal)
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

@@ -1,7 +1,8 @@
-"""How many sentences the planner without a model understands: a score, not a test. No rule is ever added for one sentence.
+"""A score, not a test, of the sentences that the planner without a model understands.
 
-right: the action was certain. asked: it is among the three to pick from. open: it is not. wrong: another one was certain. Each line of
-`understanding.jsonl` holds `say`, the `recipe` that is meant, and perhaps its `language`; the vault is the sample vault.
+right: the action was certain. asked: it is among the three to pick from. open: it is not. wrong:
+another one was certain. Each line of `understanding.jsonl` holds `say`, the `recipe` that is meant,
+and perhaps its `language`; the vault is the sample vault. No rule is added for one sentence.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""A vault for measurements: the same bytes for the same number of notes, links that follow a power law, 2 to 3 KB a note.
+"""A vault for measurements: notes of 2 to 3 KB, with links that follow a power law.
 
-It holds what costs a scanner time: properties of several kinds, tags, headings, tasks, tables, fences and comments with false links.
+The same number of notes gives the same bytes. It contains what takes a scanner time: properties of
+several kinds, tags, headings, tasks, tables, fences and comments with false links.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _TAGS = 120
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A vault on disk: its folder, how many notes it has, the path of the note that most others link to, bytes of all notes."""
+    """A vault on disk: folder, number of notes, path of the most linked note, size in bytes."""
 
     folder: Path
     notes: int
@@ -108,7 +109,7 @@ class _Writer:
         )[0]
 
     def note(self, number: int, hub: str) -> str:
-        """The text of a note."""
+        """Return the text of a note."""
         rng = self.rng
         parts = [self._properties(number)]
         for section in range(rng.randint(1, 3)):
@@ -134,7 +135,10 @@ class _Writer:
             return ""
         tags = "".join(f"\n  - {self._tag()}" for _ in range(rng.randint(1, 3)))
         related = f'\nrelated: "[[{self.names[self.target.draw()]}]]"' if number % 10 == 0 else ""
-        return f"---\ntags:{tags}\nstatus: {rng.choice(_STATUS)}\nrating: {number % 6}\ncreated: 2024-0{number % 9 + 1}-11{related}\n---\n"
+        return (
+            f"---\ntags:{tags}\nstatus: {rng.choice(_STATUS)}\nrating: {number % 6}\n"
+            f"created: 2024-0{number % 9 + 1}-11{related}\n---\n"
+        )
 
     def _tag(self) -> str:
         at = self.tag.draw()

@@ -22,11 +22,23 @@ def main() -> int:
     from obsidian_agent.cli.main import main as run
 
     try:
-        return run(sys.argv[1:])
+        code = run(sys.argv[1:])
     finally:
         # At exit Python collects garbage several times, which takes seconds once a model's library
         # is loaded, for memory that is freed anyway.
         gc.freeze()
+
+    import contextlib
+    import threading
+
+    if threading.active_count() > 1:
+        # At exit Python stops background threads at any instruction. One that was importing may
+        # hold the import lock, for which a model's library waits: its destructors import.
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(AttributeError, OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    return code
 
 
 if __name__ == "__main__":

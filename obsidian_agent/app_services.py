@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import TokensUsed
 from obsidian_agent.agent.privacy.record import Ledger
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.terminal_text import counted
 from obsidian_agent.threads.manager import ThreadManager
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     from obsidian_agent.services.waiting_plans import WaitingPlans
 
 
-@dataclass(frozen=True, slots=True)
-class CacheInfo:
+class CacheInfo(Struct, frozen=True):
     """A cache: `what` it holds, its amount, and its location (`None`: in memory)."""
 
     what: str
@@ -35,8 +35,7 @@ class CacheInfo:
     where: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AppServices:
+class AppServices(Struct, frozen=True):
     """Services over a session and its threads.
 
     `plugins` searches Obsidian's community plugins.

@@ -9,8 +9,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
+
 from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ObsidianError
 from obsidian_agent.journal import state_folder
 from obsidian_agent.obsidian.transport import find_transport
@@ -52,8 +53,7 @@ if TYPE_CHECKING:
     from obsidian_agent.vault.index.keeper import IndexKeeper
 
 
-@dataclass(frozen=True, slots=True)
-class Wiring:
+class Wiring(Struct, frozen=True):
     """A vault, the user's settings for it, and the folder of the user's state.
 
     With `policy` None the settings limit what plans may do. `config` is the folder of the settings
@@ -98,8 +98,7 @@ def open_obsidian(store: VaultStore) -> Obsidian:
     return Obsidian(store.real_path, lambda: store.obsidian_config("workspace"))
 
 
-@dataclass(frozen=True, slots=True)
-class _EditorBeside:
+class _EditorBeside(Struct, frozen=True):
     """The notes open in a running Obsidian.
 
     Most headless runs have no Obsidian, so nothing is imported for it before one is detected.
@@ -207,7 +206,7 @@ def _models(wiring: Wiring, resources: _ModelResources) -> Models | None:
     if spec is None:
         return None
     # This import takes a third of a headless run's start-up time, and most runs need no model.
-    from obsidian_agent.agent.planner import Sampling
+    from obsidian_agent.agent.replies import Sampling
     from obsidian_agent.services.model_turns import Models
 
     settings, rules = wiring.settings.current, policy_of(wiring).sharing
@@ -264,8 +263,7 @@ def build_keys(wiring: Wiring) -> KeyStore:
     return KeyStore((wiring.config or wiring.state) / KEY_FILE)
 
 
-@dataclass
-class _ModelResources:
+class _ModelResources(Struct, dict=True):
     """Resources of models that outlive a change of the settings. `report` gets agents' states."""
 
     wiring: Wiring

@@ -1,7 +1,8 @@
-"""A time budget for work that others ask for, checked by whatever may take long.
+"""A budget of time and text for work that others ask for, checked by whatever may take long.
 
-`limited` sets the budget of the current thread or task, `check` raises `OutOfBudget` when it is
-used up or the work was cancelled. That exception is no `ObsidianAgentError`: code that tolerates
+`limited` sets the budget of the current thread or task. `check` raises `OutOfBudget` when the time
+is used up or the work was cancelled, and `spend` also when the work produces too much text. That
+exception is no `ObsidianAgentError`: code that tolerates
 the errors of a single step must not go on after it.
 """
 
@@ -16,20 +17,30 @@ from typing import NamedTuple, TypeVar
 Item = TypeVar("Item")
 
 
-class OutOfBudget(Exception):
-    """The work was cancelled, or has taken longer than `seconds`."""
+MAX_TEXT = 256 * 1024 * 1024
+"""Characters that the work within a budget may produce."""
 
-    def __init__(self, seconds: float, *, cancelled: bool) -> None:
-        super().__init__(
-            "It was cancelled." if cancelled else f"It takes longer than {seconds:g} s."
-        )
-        self.code = "CANCELLED" if cancelled else "PLAN_TOO_LARGE"
+
+class OutOfBudget(Exception):
+    """The work was cancelled, takes too long, or produces too much text."""
+
+    def __init__(self, message: str, *, code: str = "PLAN_TOO_LARGE") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class _Amount:
+    """A count of characters."""
+
+    def __init__(self) -> None:
+        self.characters = 0
 
 
 class _Budget(NamedTuple):
     seconds: float
     deadline: float
     cancelled: Callable[[], bool]
+    text: _Amount
 
 
 _current: ContextVar[_Budget | None] = ContextVar("budget", default=None)
@@ -43,7 +54,9 @@ def limited(seconds: float, cancelled: Callable[[], bool] | None = None) -> Iter
     if outer is not None and outer.deadline < deadline:
         seconds, deadline = outer.seconds, outer.deadline
     signals = [signal for signal in (cancelled, outer and outer.cancelled) if signal is not None]
-    token = _current.set(_Budget(seconds, deadline, lambda: any(signal() for signal in signals)))
+    text = _Amount() if outer is None else outer.text
+    budget = _Budget(seconds, deadline, lambda: any(signal() for signal in signals), text)
+    token = _current.set(budget)
     try:
         yield
     finally:
@@ -56,9 +69,23 @@ def check() -> None:
     if budget is None:
         return
     if budget.cancelled():
-        raise OutOfBudget(budget.seconds, cancelled=True)
+        raise OutOfBudget("It was cancelled.", code="CANCELLED")
     if time.monotonic() >= budget.deadline:
-        raise OutOfBudget(budget.seconds, cancelled=False)
+        raise OutOfBudget(f"It takes longer than {budget.seconds:g} s.")
+
+
+def spend(characters: int) -> None:
+    """Count text that is about to be produced, and check the time.
+
+    Raise `OutOfBudget` if the work has produced more than `MAX_TEXT` characters.
+    """
+    budget = _current.get()
+    if budget is None:
+        return
+    budget.text.characters += characters
+    if budget.text.characters > MAX_TEXT:
+        raise OutOfBudget(f"It produces more than {MAX_TEXT:,} characters.")
+    check()
 
 
 def checked(items: Iterable[Item]) -> Iterator[Item]:

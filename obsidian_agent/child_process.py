@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from obsidian_agent.dataclass import dataclass
-from obsidian_agent.state_files import make_private
+from msgspec import Struct
+
+from obsidian_agent.state_files import open_append, write_all
 
 LARGEST_LOG: Final = 1 << 20
 """Bytes of a log file; output beyond that is dropped."""
@@ -70,8 +71,7 @@ def end_group(pid: int, *, force: bool, platform: str = sys.platform) -> None:
         os.killpg(pid, signal.SIGKILL if force else signal.SIGTERM)
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessLog:
+class ProcessLog(Struct, frozen=True):
     """A log file of a program's errors, starts and ends, private to the user and limited in size.
 
     Write errors are ignored.
@@ -89,11 +89,9 @@ class ProcessLog:
     def write(self, text: str) -> None:
         """Append to the file as far as there is room."""
         with contextlib.suppress(OSError):
-            make_private(self.file.parent)
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-            handle = os.open(self.file, flags, 0o600)
+            handle = open_append(self.file)
             try:
-                if (room := LARGEST_LOG - os.fstat(handle).st_size) > 0:
-                    os.write(handle, text.encode("utf-8", "replace")[:room])
+                room = max(0, LARGEST_LOG - os.fstat(handle).st_size)
+                write_all(handle, text.encode("utf-8", "replace")[:room])
             finally:
                 os.close(handle)

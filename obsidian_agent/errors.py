@@ -25,7 +25,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from obsidian_agent.dataclass import dataclass, field, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 MIN_SIMILARITY = 60
 """Similarity, of 100, below which “did you mean” would be a guess."""
@@ -52,8 +53,7 @@ _FIELDS: Final = frozenset(
 """The fields of a plan's document, with which a pointer into it begins."""
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """An error or a warning. `message` states what was wrong and what to do about it."""
 
     code: str
@@ -61,7 +61,7 @@ class Problem:
     step_id: str | None = None
     instance: str | None = None
     path: str | None = None
-    plain: str | None = field(default=None, compare=False)
+    plain: str | None = None
     """The message without the words of the plan language, where it has any."""
 
     @property

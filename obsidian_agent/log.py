@@ -6,7 +6,6 @@ Modules log with `logging.getLogger(__name__)`. Records are redacted here before
 from __future__ import annotations
 
 import logging
-import os
 import platform
 import re
 import sys
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 import obsidian_agent
-from obsidian_agent.state_files import make_private
+from obsidian_agent.state_files import open_append
 
 MAX_BYTES: Final = 1024 * 1024
 """Size at which the file is rotated: a program that fails all day must not fill a disk."""
@@ -81,14 +80,8 @@ class _PrivateFileHandler(RotatingFileHandler):
     """Log handler with mode 0600. Write errors are ignored."""
 
     def _open(self) -> TextIOWrapper:
-        make_private(Path(self.baseFilename).parent)
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-        return open(
-            os.open(self.baseFilename, flags, 0o600),
-            "a",
-            encoding="utf-8",
-            errors="backslashreplace",
-        )
+        fd = open_append(Path(self.baseFilename))
+        return open(fd, "a", encoding="utf-8", errors="backslashreplace")
 
     def handleError(self, record: logging.LogRecord) -> None:
         pass

@@ -11,16 +11,19 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.expression import expression
 
 _HIDDEN = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0"
-    "\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _CONTROL = "\x00-\x1f\x7f-\x9f\ud800-\udfff"
 _MARKS = (
-    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0e31"
+    "\u0e34-\u0e3a\u0e47-\u0e4e"
     "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 )
 _MAX_STACK = 4
@@ -35,8 +38,8 @@ LINE_END = expression("\r\n?")
 """Line ends other than a newline."""
 
 _EMOJI = expression(
-    "[\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\u3030\u303d\u3297\u3299"
-    "\U0001f000-\U0001faff]"
+    "[\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2900-\u297f"
+    "\u2b00-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
 )
 _SELECTORS = frozenset("\ufe0e\ufe0f")
 _JOINERS = frozenset(("\u200d", "\ufe0f\u200d"))
@@ -61,8 +64,7 @@ def block(text: str) -> str:
     return _BLOCK_ODD.sub(lambda match: _replacement(match.group(), _around(text, match)), text)
 
 
-@dataclass(frozen=True, slots=True)
-class DisplayLine:
+class DisplayLine(Struct, frozen=True):
     """A sanitized line of a note that maps its columns to those of the note, in code points."""
 
     text: str

@@ -1,8 +1,10 @@
-"""An agent that speaks ACP on standard input and output and does what the last line of its prompt says: a process of its own, for tests.
+"""An ACP agent on standard input and output, its own process, that obeys its prompt's last line.
 
-`ask TOOL JSON` calls a tool of the MCP server that it was given, `propose JSON` proposes a plan; the other words are misdeeds.
-When a session begins it reports that it has the tools of that server. With `slow` as second argument it starts the server late and lists
-them, as real agents do in the background; with `never` it does not. With `broken` it ends at once.
+`ask TOOL JSON` calls a tool of its MCP server, `propose JSON` proposes a plan; the other words are
+misbehaviour.
+When a session begins it reports the tools of that server. With `slow` as second argument it starts
+the server late and lists them, as real agents do in the background; with `never` it does not. With
+`broken` it ends at once.
 """
 
 from __future__ import annotations

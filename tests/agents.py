@@ -1,4 +1,4 @@
-"""An agent over a real vault with a scripted model, and a person whose answers are known: shared by the tests of the agent."""
+"""An agent over a real vault with a scripted model and a user with known answers, for tests."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from obsidian_agent.agent.events import (
     Emit,
     TextDelta,
 )
-from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
+from obsidian_agent.agent.planner import Planner, PlanRequest
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.record import AuditRecord, Ledger
+from obsidian_agent.agent.replies import Sampling
 from obsidian_agent.agent.streaming import stream
 from obsidian_agent.agent.turn.loop import Agent, Vault
 from obsidian_agent.agent.turn.preparation import TurnConfig
@@ -38,6 +39,7 @@ from obsidian_agent.services.session import Session
 from obsidian_agent.threads.manager import ThreadManager, ThreadTurnEnded, ThreadTurnEvent
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.index.file_names import FileNames
 from obsidian_agent.vault.views.disk import DiskView
 from obsidian_agent.vault.views.view import VaultView
 from previews import without_id
@@ -65,12 +67,12 @@ def no(request: ShareRequest) -> ShareDecision:
 
 
 def only(*paths: str) -> Decide:
-    """These paths, once."""
+    """Return these paths, without duplicates."""
     return lambda request: ShareDecision("once", frozenset(paths))
 
 
 def scripted(*answers: Mapping[str, Any]) -> ScriptedProvider:
-    """A model that gives these answers."""
+    """Return a model that gives these answers."""
     return ScriptedProvider(
         "scripted/test", tuple(ScriptedAnswer.model_validate(answer) for answer in answers)
     )
@@ -82,17 +84,17 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 
 
 def calls(*made: dict[str, Any], text: str = "") -> dict[str, Any]:
-    """An answer of a script that makes calls."""
+    """Return a scripted answer that makes calls."""
     return {"calls": list(made)} | ({"text": text} if text else {})
 
 
 def propose(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """An answer of a script that proposes a plan."""
+    """Return a scripted answer that proposes a plan."""
     return calls(call("propose_plan", plan=dict(plan)))
 
 
 def played(planner: Planner, request: PlanRequest) -> AsyncGenerator[AgentEvent, None]:
-    """What happens in a planner's turn, and what it comes to."""
+    """Run a planner's turn. Return its events and its result."""
 
     async def work(emit: Emit) -> None:
         await emit(await planner.plan(request, emit))
@@ -103,7 +105,7 @@ def played(planner: Planner, request: PlanRequest) -> AsyncGenerator[AgentEvent,
 async def ask(
     threads: ThreadManager, thread_id: str, text: str, person: Person | None = None
 ) -> AsyncIterator[AgentEvent]:
-    """The events of a message in a thread, until everything of it is saved."""
+    """Return the events of a message in a thread, until all of it is saved."""
     approve = (person or Person()).approve()
     with threads.bus.subscribe(thread_id) as heard:
         threads.start(thread_id, text, lambda _, request: approve(request))
@@ -118,7 +120,7 @@ async def ask(
 
 
 def model_turns(session: Session) -> ModelTurns:
-    """Who makes turns with the models of a session that has some."""
+    """Return the models of a session that has some."""
     assert session.model_turns is not None
     return session.model_turns
 
@@ -126,10 +128,8 @@ def model_turns(session: Session) -> ModelTurns:
 def json_planner(
     provider: Provider, policy: Policy | None = None, sampling: Sampling | None = None
 ) -> Agent:
-    """An agent that plans in JSON, from the message alone."""
-
-    def no_view() -> VaultView:
-        raise AssertionError("nobody looks around")
+    """Return an agent that plans in JSON, from the message alone: its vault is empty."""
+    empty = DiskView(VaultStore.open(Path(tempfile.mkdtemp(prefix="obsidian-agent-vault-"))))
 
     def no_dry_run(checked: Validated, view: VaultView, instruction: str) -> Preview:
         raise AssertionError("what is written is not tried")
@@ -138,7 +138,7 @@ def json_planner(
         provider=provider,
         tools=TOOLS,
         policy=policy or Policy(),
-        vault=Vault(no_view, lambda path: path, Scrubber(())),
+        vault=Vault(lambda: empty, lambda path: (path,), Scrubber(())),
         rules=SharingRules(),
         approve=Person().approve(),
         ledger=Ledger(
@@ -167,7 +167,7 @@ class Person:
         return approve
 
     def paths(self) -> list[list[str]]:
-        """The paths of each question."""
+        """Return the paths of each question."""
         return [[item.path.text for item in request.items] for request in self.asked]
 
 
@@ -189,7 +189,7 @@ class Desk:
         return Ledger(AuditRecord(self.state, lambda: NOW))
 
     def agent(self, provider: Provider) -> Agent:
-        """An agent of this desk over a model."""
+        """Return an agent of this fixture over a model."""
         store = self.store
 
         vault = OpenVault(store, lambda: NOW)
@@ -205,7 +205,7 @@ class Desk:
             provider=provider,
             tools=TOOLS,
             policy=self.policy,
-            vault=Vault(vault.view, vault.resolve, Scrubber.of(store.real_path)),
+            vault=Vault(vault.view, FileNames(store), Scrubber.of(store.real_path)),
             rules=self.rules,
             approve=self.person.approve(),
             ledger=self.ledger,
@@ -215,7 +215,7 @@ class Desk:
         )
 
     def request(self, message: str = "What about the garden?") -> PlanRequest:
-        """A message of the person."""
+        """Send a message of the user."""
         return PlanRequest(
             message, run_context(self.store, DiskView(self.store), self.focus, NOW, {})
         )
@@ -228,7 +228,7 @@ class Desk:
         return [event for event in events if not isinstance(event, TextDelta)]
 
     def files(self) -> dict[str, bytes]:
-        """The vault's bytes."""
+        """Return the vault's bytes."""
         root = Path(self.store.real_path)
         return without_id(
             {
@@ -240,7 +240,7 @@ class Desk:
 
 
 def results(messages: Iterable[ChatMessage]) -> list[str]:
-    """The results of calls in a request, in order."""
+    """Return the results of calls in a request, in order."""
     return [message.text for message in messages if message.role == "tool"]
 
 
@@ -250,7 +250,7 @@ def everything_sent(provider: ScriptedProvider) -> str:
 
 
 def check_pairs(messages: Iterable[ChatMessage]) -> None:
-    """Every call has exactly one result, directly after it, in the order of the calls; no result is without a call."""
+    """Assert that every call has one result, directly after it and in the order of the calls."""
     waiting: list[str] = []
     seen: set[str] = set()
     for message in messages:

@@ -1,4 +1,4 @@
-"""Fixtures that every test may use: temporary vaults on disk. And which tests a plain run leaves out."""
+"""Fixtures for all tests: temporary vaults on disk. Long tests are excluded by default."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # A shell starts what runs in the background with Ctrl+C ignored, and what the tests start would inherit that.
+    # A shell starts background programs with Ctrl+C ignored; children would inherit it.
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave long tests and those with a browser out of a plain run: `make soak`, `make test-companion` and `pytest -m` ask for them."""
+    """Exclude long and browser tests unless `make soak`, `make test-companion` or `-m` asks."""
     asked = str(config.getoption("-m"))
     apart = [mark for mark in ("soak", "browser") if mark not in asked]
     left = {item for item in items if any(item.get_closest_marker(mark) for mark in apart)}
@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture
 def make_vault(tmp_path: Path) -> Iterator[MakeVault]:
-    """Make a vault of the given files (a name that ends with "/" is an empty folder) and open it."""
+    """Open a vault of these files; a name that ends with "/" is an empty folder."""
     opened: list[VaultStore] = []
 
     def make(files: Mapping[str, str | bytes]) -> VaultStore:
@@ -61,7 +61,7 @@ def make_vault(tmp_path: Path) -> Iterator[MakeVault]:
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A home of its own, where no Obsidian runs. Its path is short, as those of sockets must be."""
+    """Set a home where no Obsidian runs, with a short path, as sockets need."""
     with tempfile.TemporaryDirectory(prefix="oa-", dir="/tmp") as folder:
         for name in ("XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "HOME"):
             monkeypatch.setenv(name, folder)
@@ -72,7 +72,7 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def desktop(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A desktop whose opener writes down the addresses it is given."""
+    """Set a desktop whose opener records the requested addresses."""
     program, log = tmp_path / "xdg-open", tmp_path / "opened"
     program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$1" >> {log}\n')
     program.chmod(0o755)
@@ -83,9 +83,9 @@ def desktop(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 @pytest.fixture(autouse=True)
 def _few_files() -> Iterator[None]:
-    """Vaults, journals and indexes close with the last reference, or, where they refer to each other, when Python looks for such circles.
+    """Collect garbage, which closes vaults, journals and indexes that refer to each other.
 
-    In the tests it looks too seldom for a process that may have 1024 files, and not at all after a command, which ends before it needs to.
+    Python collects too seldom for a process with at most 1024 files.
     """
     yield
     gc.unfreeze()
@@ -96,20 +96,20 @@ def _few_files() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _own_log() -> Iterator[None]:
-    """What one test logs is not in the log of the next."""
+    """Reset the log, so that records of one test are not in the log of the next."""
     yield
     log.stop()
 
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A service of this machine, which a test starts, may take long to answer when the machine is busy."""
+    """Extend the time in which a local service must answer: the machine may be busy."""
     monkeypatch.setattr(local_models, "PATIENCE", 3.0)
 
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder with other people's vaults and truth files, read in place; a test that wants it is skipped without it."""
+    """Return the folder with real vaults and their truth files, or skip the test."""
     folder = Path(os.environ.get("OBSIDIAN_AGENT_SHARED", REPOSITORY.parent / "shared"))
     if not (folder / "data").is_dir():
         pytest.skip(f"the shared data is not here ({folder})")
@@ -132,5 +132,5 @@ def make_desk(make_vault: MakeVault, tmp_path: Path) -> Callable[..., Desk]:
 
 @pytest.fixture
 def desk(make_desk: Callable[..., Desk]) -> Desk:
-    """The usual one."""
+    """Return a desk with the default arguments."""
     return make_desk()

@@ -1,9 +1,11 @@
-"""What goes wrong while a run, an undo or a recovery is at work: the process ends, or the disk refuses."""
+"""Faults during a run, an undo or a recovery: the process ends, or the disk refuses."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from unittest.mock import patch
 
 import pytest
@@ -31,7 +33,7 @@ def _before_each_action(happens: Callable[[Action, int], None]) -> Iterator[None
 
 @contextmanager
 def power_cut(after: int) -> Iterator[None]:
-    """The process ends after so many actions."""
+    """End the process after so many actions."""
     left = iter([None] * after)
 
     def end(_: Action, __: int) -> None:
@@ -44,19 +46,52 @@ def power_cut(after: int) -> Iterator[None]:
 
 @contextmanager
 def power_cut_before_the_end() -> Iterator[None]:
-    """The process ends when everything is done, and nothing has reached the disk for sure."""
+    """End the process when all actions are done, and nothing is durable yet."""
     with patch.object(Applier, "complete", side_effect=PowerCut), suppress(PowerCut):
         yield
 
 
+@dataclass
+class Held:
+    """A run that waits before an action."""
+
+    reached: threading.Event = field(default_factory=threading.Event)
+    go: threading.Event = field(default_factory=threading.Event)
+
+
 @contextmanager
-def disk_failing_at(*places: str | int) -> Iterator[None]:
-    """The disk refuses every action on these paths, or with these numbers."""
+def held_before(path: str = "") -> Iterator[Held]:
+    """Hold every run before its action on a path, or before its first action."""
+    held = Held()
+
+    def wait(action: Action, number: int) -> None:
+        if path in ("", action.path.text):
+            held.reached.set()
+            assert held.go.wait(60)
+
+    with _before_each_action(wait):
+        try:
+            yield held
+        finally:
+            held.go.set()
+
+
+@contextmanager
+def disk_failing_at(
+    *places: str | int, message: str = "", times: int | None = None
+) -> Iterator[None]:
+    """Refuse actions on these paths, or with these numbers; every time, or so many times."""
+    left = times
 
     def refuse(action: Action, number: int) -> None:
-        if action.path.text in places or number in places:
+        nonlocal left
+        if left != 0 and (action.path.text in places or number in places):
+            left = None if left is None else left - 1
             raise VaultError(
-                f"{action.path} could not be written.", code="IO_ERROR", path=action.path.text
+                message or f"{action.path} could not be written.",
+                code="IO_ERROR",
+                path=action.path.text,
+                retryable=times is not None,
             )
 
     with _before_each_action(refuse):
@@ -65,7 +100,7 @@ def disk_failing_at(*places: str | int) -> Iterator[None]:
 
 @contextmanager
 def refused(code: str, match: str | None = None) -> Iterator[None]:
-    """The block ends with the program's own error of this code."""
+    """Assert that the block raises the program's own error with this code."""
     with pytest.raises(ObsidianAgentError, match=match) as raised:
         yield
     assert raised.value.code == code

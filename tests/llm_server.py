@@ -1,8 +1,9 @@
-"""A language-model service on loopback for tests: real sockets, the real wire formats, and every way such a service can fail.
+"""A language-model service on loopback for tests: real sockets, real wire formats, all failures.
 
-Speaks OpenAI chat completions (`/v1/chat/completions`), Anthropic messages (`/v1/messages`) and Ollama chat (`/api/chat`). It refuses
-what the real services refuse (a missing key, no `max_tokens` for Anthropic, JSON mode without the word JSON, a schema for an answer that is
-none, calls of tools without exactly one result each), so a client that passes here sends what they expect. Every request is recorded.
+It speaks OpenAI chat completions (`/v1/chat/completions`), Anthropic messages (`/v1/messages`) and
+Ollama chat (`/api/chat`). It refuses what the real services refuse: a missing key, no `max_tokens`
+for Anthropic, JSON mode without the word JSON, a schema that is not of an object, calls of tools
+without exactly one result each. Every request is recorded.
 
     with LlmServer([Reply("Hello")]) as server:
         ...  # point a client at server.openai_url
@@ -21,7 +22,6 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any, assert_never
 
 from llm_wire import (
@@ -85,9 +85,10 @@ class _State:
 
 
 class LlmServer:
-    """The server as a context manager; `behaviours` are played one a request, the last one for ever after.
+    """The server as a context manager. It plays one of `behaviours` per request, the last one forever.
 
-    `models` are Ollama's; with `keyless` also those of the OpenAI protocol, which then asks for no key, as services on one's own machine.
+    `models` are Ollama's; with `keyless` also those of the OpenAI protocol, which then needs no
+    key, as with local services.
     """
 
     def __init__(
@@ -108,12 +109,7 @@ class LlmServer:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._state.stopping.set()
         self._server.shutdown()
         self._server.server_close()
@@ -135,7 +131,7 @@ class LlmServer:
 
     @property
     def connects(self) -> list[str]:
-        """Where clients wanted a tunnel to, that took this for a proxy; none is ever dug."""
+        """The destinations for which clients requested a tunnel, as from a proxy."""
         return self._state.connects
 
     @property
@@ -181,7 +177,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_error(502)
 
     def do_GET(self) -> None:
-        """The list of models; a failure, a raw body or silence that is to be played comes instead."""
+        """Send the list of models, or the next failure, raw body or silence in its place."""
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.state.requests.append(Recorded(self.path, None, headers, None))
         self.state.asked.set()

@@ -1,4 +1,4 @@
-"""The wire formats of model services for the local test service: what a stream looks like, what an error, and what is refused."""
+"""The wire formats of model services for the test service: streams, errors and refusals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEY = "sk-test-0123456789abcdefKEYKEYKEY"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a function; `arguments` is sent as it is, JSON or not. Ollama has no ids and no pieces, and wants an object."""
+    """A call of a function; `arguments` is sent unchanged. Ollama needs an object."""
 
     name: str
     arguments: str = "{}"
@@ -26,11 +26,13 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A streamed answer. `piece` is characters in a delta; `write_size` cuts the bytes into HTTP chunks without regard for characters.
+    """A streamed answer. `piece` is characters per delta, `write_size` bytes per HTTP chunk.
 
-    `ending`: complete; no-done (finish reason, then no closing event); clean-cut (the body ends early but properly); reset (RST);
-    error-event (an error object inside the stream); stall (silence until the client goes). The early ends come after `cut_after` deltas of
-    text or arguments. `mixed`: the pieces of several calls alternate, where a protocol allows that (OpenAI's).
+    `ending`: complete; no-done (finish reason, then no closing event); clean-cut (the body ends
+    early but properly); reset (RST); error-event (an error object inside the stream); stall
+    (silence until the client goes). The early ends come after `cut_after` deltas of text or
+    arguments. `mixed`: the pieces of several calls alternate, where a protocol allows that
+    (OpenAI's).
     """
 
     text: str = ""
@@ -49,7 +51,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An answer with an error status. `body` None means the service's own error shape with `message`."""
+    """An answer with an error status. Without `body` it is the service's shape with `message`."""
 
     status: int
     message: str = "Something is wrong"
@@ -61,7 +63,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a client sent."""
+    """A received request."""
 
     path: str
     protocol: Protocol | None
@@ -70,7 +72,7 @@ class Recorded:
 
 
 def protocol_of(path: str) -> Protocol | None:
-    """Which service's path this is."""
+    """Return the protocol of a path."""
     plain = path.partition("?")[0]
     if plain.endswith("/chat/completions"):
         return "openai"
@@ -82,7 +84,7 @@ def protocol_of(path: str) -> Protocol | None:
 
 
 def refusal(protocol: Protocol, request: Recorded, *, keyless: bool = False) -> Failure | None:
-    """What the real service would refuse; a `keyless` one takes any key and none."""
+    """Return the real service's reason to refuse; a `keyless` one accepts any key, or no key."""
     headers, body = request.headers, request.body
     if not isinstance(body.get("stream", False), bool):
         return Failure(400, "stream: Input should be a valid boolean", "invalid_request_error")
@@ -135,7 +137,7 @@ def refusal(protocol: Protocol, request: Recorded, *, keyless: bool = False) -> 
 
 
 def _schema_flaw(wanted: Any) -> Failure | None:
-    """What OpenAI refuses of `response_format`: a schema needs a name, and is one of an object."""
+    """Return OpenAI's objection to `response_format`: a schema needs a name and is of an object."""
     if not isinstance(wanted, dict) or wanted.get("type") != "json_schema":
         return None
     described = wanted.get("json_schema")
@@ -160,7 +162,7 @@ _FUNCTION_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 def _openai_flaw(body: Any) -> Failure | None:
-    """Tools and calls that OpenAI refuses: bad names, calls without exactly one answer each, answers without a call, bad arguments."""
+    """Return OpenAI's objection to tools and calls: names, arguments, one answer per call."""
     for tool in body.get("tools", ()):
         if (
             not _FUNCTION_NAME.fullmatch(tool["function"]["name"])
@@ -203,7 +205,7 @@ def _openai_flaw(body: Any) -> Failure | None:
 
 
 def _anthropic_flaw(body: Any) -> Failure | None:
-    """The same for Anthropic, where the answers are blocks of the next user's message, and roles alternate."""
+    """Return Anthropic's objection; answers are blocks of the user's message, roles alternate."""
     for tool in body.get("tools", ()):
         if (
             not _FUNCTION_NAME.fullmatch(tool["name"])
@@ -235,7 +237,7 @@ def _anthropic_flaw(body: Any) -> Failure | None:
 
 
 def error_body(protocol: Protocol, failure: Failure) -> dict[str, Any]:
-    """An error answer in the service's own shape."""
+    """Return an error answer in the service's own shape."""
     match protocol:
         case "openai":
             return {
@@ -255,7 +257,7 @@ def error_body(protocol: Protocol, failure: Failure) -> dict[str, Any]:
 
 
 def error_event(protocol: Protocol) -> bytes:
-    """An error in the middle of a stream."""
+    """Return an error in the middle of a stream."""
     if protocol == "anthropic":
         body = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
         return b"event: error\n" + _data(body)
@@ -285,7 +287,7 @@ def _pieces(text: str, size: int) -> list[str]:
 
 
 def events(protocol: Protocol, reply: Reply, model: str) -> Iterator[tuple[bool, bytes]]:
-    """The stream as (is it a delta of text or arguments, bytes)."""
+    """Yield the stream as pairs: is it a delta of text or arguments, and the bytes."""
     match protocol:
         case "openai":
             yield from _openai_events(reply)
@@ -298,7 +300,7 @@ def events(protocol: Protocol, reply: Reply, model: str) -> Iterator[tuple[bool,
 
 
 def whole(protocol: Protocol, reply: Reply, model: str) -> dict[str, Any]:
-    """The answer in one piece."""
+    """Return the answer in one piece."""
     calls: list[dict[str, Any]]
     match protocol:
         case "openai":

@@ -1,8 +1,10 @@
-"""An MCP server for tests: a process without the SDK that does what a script says, the worst included.
+"""An MCP server for tests: a scripted process without the SDK, with every kind of misbehaviour.
 
-`python mcp_stand_in.py SCRIPT`; SCRIPT is read at every request: `{"tools": [...], "answers": {tool: BEHAVIOUR}}`. A behaviour is a text to answer,
-or `{"error": text}`, `{"hang": true}`, `{"die": true}`, `{"flood": bytes}`, `{"child": file}` (starts a process that outlives it and writes its
-id there), `{"rubbish": true}`, `{"ask": method}` (asks the client back first), `{"environment": true}`.
+`python mcp_stand_in.py SCRIPT`; SCRIPT is read at every request:
+`{"tools": [...], "answers": {tool: BEHAVIOUR}}`. A behaviour is a text to answer, or
+`{"error": text}`, `{"hang": true}`, `{"die": true}`, `{"flood": bytes}`, `{"child": file}` (starts
+a process that outlives it and writes its id there), `{"rubbish": true}`, `{"ask": method}` (asks
+the client back first), `{"environment": true}`.
 """
 
 from __future__ import annotations

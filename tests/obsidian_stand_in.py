@@ -1,5 +1,8 @@
-"""A stand-in for a running Obsidian: a real socket that speaks its command line, with or without the companion. For what a real editor does
-not do on demand (hang, lie, break off), and for the way of a request through this program; the browser tests have the real editor."""
+"""A stand-in for a running Obsidian: a socket that speaks its command line.
+
+With or without the companion, it does what a real editor does not do on request: hang, lie, break off. The browser tests have the
+real editor.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def sha256(text: str) -> str:
 
 @dataclass
 class Note:
-    """An open note: the text in its editor, which the disk may not have yet, and what it was when it was loaded or saved."""
+    """An open note: the editor's text, and the text that was last loaded or saved."""
 
     text: str
     mode: str = "source"
@@ -43,7 +46,7 @@ class Refused(Exception):
 
 @dataclass
 class StandIn:
-    """What the stand-in has open, and what it was asked. Tests change it as a person would."""
+    """The open notes and the received requests. Tests change them as a user would."""
 
     folder: Path
     place: Path
@@ -106,7 +109,7 @@ class StandIn:
             self.version += 1
             self.changed.notify_all()
 
-    # --- the socket ------------------------------------------------------------------------------------------------------------
+    # --- the socket ---
 
     def serve(self, listener: socket.socket) -> None:
         while True:
@@ -150,7 +153,7 @@ class StandIn:
             case _:
                 return f'Command "{command}" not found. It may require a plugin to be enabled.'
 
-    # --- the companion -----------------------------------------------------------------------------------------------------------
+    # --- the companion ---
 
     def _reply(self, packed: str) -> str:
         request = json.loads(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)))
@@ -274,8 +277,10 @@ class StandIn:
 
 @contextmanager
 def stand_in(folder: Path, home: Path) -> Iterator[StandIn]:
-    """A running stand-in for the vault in `folder`, known to Obsidian. `home` is the folder of the socket and of Obsidian's registry, to which
-    XDG_RUNTIME_DIR and XDG_CONFIG_HOME must point."""
+    """Run a stand-in for the vault in `folder`, known to Obsidian.
+
+    `home` holds the socket and the registry; XDG_RUNTIME_DIR and XDG_CONFIG_HOME point to it.
+    """
     registry = home / "obsidian" / "obsidian.json"
     registry.parent.mkdir(parents=True, exist_ok=True)
     registry.write_text(json.dumps({"vaults": {VAULT_ID: {"path": str(folder), "ts": 1}}}))

@@ -102,7 +102,7 @@ class Desk:
         )
 
     def changes(self, message: str, **around: Any) -> dict[str, Any]:
-        """The net effect: path -> text, new path of a rename, or kind."""
+        """Return the net effect: path -> text, new path of a rename, or kind."""
         done = self.preview(message, **around)
         assert not done.errors, [problem.to_json() for problem in done.errors]
         return effect(done)

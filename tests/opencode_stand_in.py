@@ -1,6 +1,7 @@
-"""An OpenCode server as it is seen from outside (HTTP, Basic auth, server-sent events), which does what the last line of its prompt says.
+"""An OpenCode server (HTTP, Basic auth, server-sent events) that obeys its prompt's last line.
 
-A process of its own, for tests: `opencode_stand_in.py LOG serve --hostname HOST --port PORT`. Routes and events as `opencode serve` 1.18 has them.
+It is a process of its own: `opencode_stand_in.py LOG serve --hostname HOST --port PORT`. Routes and
+events are those of `opencode serve` 1.18.
 """
 
 from __future__ import annotations
@@ -176,7 +177,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nobody reads it."""
+        """Suppress the log."""
 
     def answer(self, document: Any, status: int = 200) -> None:
         data = json.dumps(document).encode()

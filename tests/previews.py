@@ -1,4 +1,4 @@
-"""Change sets and previews made by hand, for tests of what happens to them, and pictures of a vault to compare."""
+"""Change sets and previews made by hand, and states of a vault for comparison."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Picture = dict[str, tuple[str, int, bytes]]
 
 
 def vault_path(text: str) -> VaultPath:
-    """A path as a listing of the disk would give it; also one in the trash."""
+    """Return a path as in a listing of the disk, also one in the trash."""
     if text.startswith(".trash/"):
         return paths.trash_path(text.removeprefix(".trash/"))
     return reduce(paths.from_disk, text.split("/"), paths.ROOT)
@@ -74,7 +74,7 @@ def trash(path: str, content: bytes | None = None) -> Move:
 
 
 def step(id: str, **fields: Any) -> dict[str, Any]:
-    """A step of a plan, as JSON."""
+    """Return a step of a plan, as JSON."""
     return {"id": id, "tool": "vault.writeFile", "args": {}, **fields}
 
 
@@ -83,7 +83,7 @@ def previewed(
     steps: Iterable[dict[str, Any]] | None = None,
     goal: str = "Test",
 ) -> Preview:
-    """A preview with one step, and one instance, for each argument (an operation, or several that belong together)."""
+    """Return a preview with one step and one instance for each operation, or group of them."""
     groups = [list(group) if isinstance(group, Sequence) else [group] for group in operations]
     documents = (
         list(steps) if steps is not None else [step(f"s{number}") for number in range(len(groups))]
@@ -172,7 +172,7 @@ def picture(folder: Path) -> Picture:
 
 
 def without_id(found: dict[str, Any]) -> dict[str, Any]:
-    """A vault by path, without the id that lies in it, or what is there of it when its making was cut off."""
+    """Return a vault by path, without its id, also if its creation was interrupted."""
     id_files = (f"{paths.APP_FOLDER}/vault.json", f"{paths.APP_FOLDER}/.oa-")
     left = {path: entry for path, entry in found.items() if not path.startswith(id_files)}
     if not any(path.startswith(f"{paths.APP_FOLDER}/") for path in left):

@@ -1,4 +1,4 @@
-"""The alphabet of the laws about runs: random vaults, plans, and what other programs do meanwhile; and what must come of them."""
+"""The alphabet of the laws about runs: random vaults, plans, other programs, and the demands."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from obsidian_agent.services.session import Session
 from obsidian_agent.vault.filesystem.store import VaultStore
 from previews import Picture, picture
 
-# --- vaults -------------------------------------------------------------------------------------------------------------------
+# --- vaults ---
 
-# Names and folders in two spellings, of case or of Unicode: on most disks of Linux they are two entries, elsewhere one.
+# Names in two spellings, of case or of Unicode: two entries on Linux, one elsewhere.
 FOLDERS = ["", "A", "A/B", "a", "C d", "\u00c9", "E\u0301"]
 NAMES = ["one", "two", "One", "Zw\u00f6lf", "Zwo\u0308lf", "n o t e"]
 PATHS = [f"{folder}/{name}.md".lstrip("/") for folder in FOLDERS for name in NAMES]
@@ -81,7 +81,7 @@ def fill(root: Path, files: Files, more: set[str] | frozenset[str] = frozenset()
             (root / name).symlink_to(LINKS[name])
 
 
-# --- plans --------------------------------------------------------------------------------------------------------------------
+# --- plans ---
 
 _modes = st.sampled_from(["append", "prepend"])
 steps = st.one_of(
@@ -121,7 +121,7 @@ off = st.one_of(st.just(frozenset[int]()), st.frozensets(st.integers(0, 5), max_
 
 
 def plan_of(found: Found) -> dict[str, Any]:
-    """A plan of these steps, each of which is left out when it fails."""
+    """Return a plan of these steps, each of which is skipped when it fails."""
     listed = [
         {"id": f"s{n}", "tool": tool, "args": args, "onError": "skip"}
         for n, (tool, args) in enumerate(found)
@@ -129,10 +129,10 @@ def plan_of(found: Found) -> dict[str, Any]:
     return {"version": "1.0", "goal": "law", "riskLevel": "writes", "steps": listed}
 
 
-# --- what other programs do -----------------------------------------------------------------------------------------------------
+# --- what other programs do ---
 
 Edit = tuple[str, int, int]
-"""What is done, and two numbers that choose where."""
+"""An action, and two numbers that choose its files."""
 
 EDITS = ("edit", "save", "same size", "new", "take a name", "remove", "folder")
 SHORTEN = "shorten"
@@ -142,7 +142,7 @@ CARRY_OFF = "carry off"
 
 
 def edits(*kinds: str, max_size: int = 3) -> st.SearchStrategy[list[Edit]]:
-    """Some doings of other programs."""
+    """Return some actions of other programs."""
     return st.lists(
         st.tuples(st.sampled_from(kinds or EDITS), st.integers(0, 50), st.integers(0, 50)),
         max_size=max_size,
@@ -167,7 +167,7 @@ class World:
         )
         self.session = build_session(self._wiring)
         self.theirs: set[bytes] = set()
-        """What other programs wrote and have not thrown away since."""
+        """The surviving writes of other programs."""
         self.touched: set[str] = set()
         """The places at which they did something."""
         self._count = 0
@@ -182,7 +182,7 @@ class World:
         )
 
     def again(self) -> Session:
-        """A new session over the same vault."""
+        """Open another session over the same vault."""
         return build_session(self._wiring)
 
     def preview(self, found: Found, switched_off: frozenset[int] = frozenset()) -> Preview:
@@ -201,7 +201,7 @@ class World:
         self._carried = picture(self._outside)
 
     def check_theirs(self) -> None:
-        """Everything that other programs wrote is in the vault, or where they carried it, and nothing out there was touched."""
+        """Assert that the writes of other programs survive, and nothing outside was touched."""
         assert picture(self._outside) == self._carried
         kept = {
             entry[2]
@@ -271,7 +271,7 @@ class World:
 
 @contextmanager
 def world(files: Files, more: set[str], *, deletes: bool = True) -> Iterator[World]:
-    """A vault in a place of its own; in memory where the system has a folder there, as thousands are made."""
+    """Create a vault in a folder of its own, in memory if possible, as thousands are made."""
     memory = Path("/dev/shm")
     with TemporaryDirectory(
         prefix="stories-", dir=memory if memory.is_dir() and os.access(memory, os.W_OK) else None
@@ -283,7 +283,7 @@ def world(files: Files, more: set[str], *, deletes: bool = True) -> Iterator[Wor
             made.store.close()
 
 
-# --- what must come of it -------------------------------------------------------------------------------------------------------
+# --- what must come of it ---
 
 
 def visible(found: Mapping[str, tuple[str, int, bytes]]) -> dict[str, tuple[str, bytes]]:
@@ -296,7 +296,7 @@ def visible(found: Mapping[str, tuple[str, int, bytes]]) -> dict[str, tuple[str,
 
 
 def places(before: Mapping[str, tuple[str, int, bytes]], preview: Preview) -> dict[str, str]:
-    """Where the files and links that there were are after the net changes; what goes to the trash is not in it."""
+    """Return the places of the earlier files and links after the net changes, without the trash."""
     changes = preview.change_set.changes
     moved = sorted(
         ((c.path.text, c.new_path.text) for c in changes if c.folder and c.new_path),
@@ -321,7 +321,7 @@ def places(before: Mapping[str, tuple[str, int, bytes]], preview: Preview) -> di
 def promised(
     before: Mapping[str, tuple[str, int, bytes]], preview: Preview
 ) -> dict[str, tuple[str, bytes]]:
-    """What the net changes promise, from what there was."""
+    """Return the promise of the net changes about the earlier files."""
     there = visible(before)
     after = {new: there[old] for old, new in places(before, preview).items()}
     for change in preview.change_set.changes:

@@ -1,8 +1,10 @@
-"""What tests of all packages share."""
+"""Helpers for the tests of all packages."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from obsidian_agent.config.live import LiveSettings
@@ -14,5 +16,10 @@ MakeVault = Callable[[Mapping[str, str | bytes]], VaultStore]
 
 
 def settings_with(**values: Any) -> LiveSettings:
-    """Settings that are nowhere on disk."""
+    """Return settings that are not on disk."""
     return LiveSettings(current=Settings(**values))
+
+
+def symbolic_link(target: Path, name: Path) -> None:
+    """Link `name` to `target` with a relative path, with the arguments of `os.link`."""
+    name.symlink_to(os.path.relpath(target, name.parent))

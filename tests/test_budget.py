@@ -41,3 +41,15 @@ def test_a_budget_belongs_to_its_thread() -> None:
         thread.start()
         thread.join()
     assert left == [7.0]
+
+
+def test_the_text_of_all_inner_work_counts_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "MAX_TEXT", 100)
+    budget.spend(1_000)
+    with budget.limited(60.0):
+        with budget.limited(60.0):
+            budget.spend(60)
+        budget.spend(40)
+        with pytest.raises(OutOfBudget, match="produces more than 100 characters") as ended:
+            budget.spend(1)
+    assert ended.value.code == "PLAN_TOO_LARGE"

@@ -19,7 +19,7 @@ MODULES = [
 
 
 def repeated_possessively(parsed: Any) -> Iterator[Any]:
-    """What stands under a possessive quantifier, at any depth of a parsed expression."""
+    """Yield the expressions under a possessive quantifier, at any depth."""
     for operator, argument in parsed:
         if operator.name == "POSSESSIVE_REPEAT":
             yield argument[2]
@@ -30,7 +30,7 @@ def repeated_possessively(parsed: Any) -> Iterator[Any]:
 
 
 def test_no_group_is_repeated_possessively() -> None:
-    """Before Python 3.11.5 `(?:a|b)*+` misses matches (CPython issue 106052); an atomic group, `(?>(?:a|b)*)`, does not."""
+    """Before Python 3.11.5 `(?:a|b)*+` misses matches (CPython 106052); `(?>(?:a|b)*)` does not."""
     parser: Any = importlib.import_module("re._parser")
     for module in MODULES:
         for name, value in vars(importlib.import_module(module)).items():

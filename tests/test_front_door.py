@@ -1,4 +1,4 @@
-"""What a newcomer reads and types is true: dependencies, `make help`, and every place that the documents name."""
+"""Newcomers read the truth: dependencies, `make help`, and every path that a document names."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def declared(group: str | None = None) -> set[str]:
 
 
 def imported(*folders: str) -> set[str]:
-    """The distributions that Python files import, wherever in a file; what is ours and what is Python's left out."""
+    """Return the distributions that Python files import, without ours and the standard library."""
     own = {
         "obsidian_agent",
         "bench",
@@ -72,7 +72,7 @@ def test_what_tests_and_benches_import_is_declared() -> None:
 
 
 def targets() -> dict[str, str]:
-    """The targets of the Makefile, with what `make help` says of them."""
+    """Return the targets of the Makefile, with their lines in `make help`."""
     text = (ROOT / "Makefile").read_text("utf-8")
     return {
         name: told.strip()
@@ -126,7 +126,7 @@ OURS = ("obsidian_agent/", "tests/", "docs/", "bench/", "fixtures/")
 
 
 def places(text: str) -> Iterator[str]:
-    """Paths of Python modules, folders and pages: `vault/views/disk.py`, `tests/tui/`, docs/models.md."""
+    """Return paths of modules, folders and pages: `vault/views/disk.py`, `tests/tui/`."""
     yield from re.findall(
         r"(?<![\w/.<])(?:[a-z_][\w-]*/)+(?:[\w-]+\.(?:py|md|json|tcss|toml))?(?![\w/*<{])",
         re.sub(r"https?://\S+", "", text),

@@ -8,9 +8,11 @@ from pathlib import Path
 from obsidian_agent.agent import context
 from obsidian_agent.agent.turn.loop import MAX_ROUNDS
 from obsidian_agent.agent.turn.proposals import MAX_CORRECTIONS
+from obsidian_agent.budget import MAX_TEXT
 from obsidian_agent.cli.session_factory import MAX_SELECTION_BYTES
 from obsidian_agent.config.settings import Settings
 from obsidian_agent.integrations.mcp_server import DECISION_SECONDS
+from obsidian_agent.integrations.shared_vault import CALL_SECONDS
 from obsidian_agent.journal.writer import KEEP_BYTES, KEEP_RUNS, KEEP_SECONDS
 from obsidian_agent.obsidian import editing
 from obsidian_agent.plan.active_content import MAX_PARSED
@@ -45,7 +47,8 @@ LIMITS = [
     f"{editing.LARGEST:,} bytes",
     f"{MAX_STEPS}",
     f"{MAX_INSTANCES:,}",
-    f"{PREVIEW_SECONDS:.0f} seconds",
+    f"{PREVIEW_SECONDS:.0f} seconds; {CALL_SECONDS:.0f} for another program (MCP)",
+    f"{MAX_TEXT:,} characters",
     f"{TIME_LIMIT:.0f} seconds",
     f"{MAX_FILE_BYTES // MEGABYTE} MB",
     f"{MAX_SELECTION_BYTES // MEGABYTE} MB",

@@ -16,7 +16,7 @@ from obsidian_agent.log import redacted, report
 
 @pytest.fixture(autouse=True)
 def logger() -> Iterator[logging.Logger]:
-    """The program's logger, with the handlers that it had afterwards."""
+    """Return the program's logger, with the handlers that it had afterwards."""
     logger = logging.getLogger("obsidian_agent")
     before = logger.handlers[:]
     yield logger
@@ -59,7 +59,7 @@ def test_a_command_that_fails_unexpectedly_says_where_in_the_log(
     monkeypatch.setattr("obsidian_agent.cli.history.open_session", broken)
     assert main(["history", *place]) == 1
     assert (
-        "obsidian-agent history` for what was done and `obsidian-agent log` for its origin"
+        "obsidian-agent history` for what was done and `obsidian-agent log` for its cause"
         in capsys.readouterr().out
     )
     assert main(["log", *place]) == 0

@@ -1,4 +1,4 @@
-"""The built wheel and sdist: their contents, their metadata, and the wheel in an empty environment."""
+"""The built wheel and sdist: contents and metadata, and the wheel in an empty environment."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ ROOT = Path(obsidian_agent.__file__).parents[1]
 PACKAGE = Path(obsidian_agent.__file__).parent
 
 
-# --- the table ----------------------------------------------------------------------------------------------------------------------
+# --- the table ---
 
 
 def promises() -> list[str]:
@@ -75,7 +75,7 @@ def test_every_test_that_is_named_exists(name: str) -> None:
     assert path[-1].startswith("test_")
 
 
-# --- who can reach what -------------------------------------------------------------------------------------------------------------
+# --- who can reach what ---
 
 REACHING = frozenset(
     [
@@ -163,7 +163,7 @@ def test_there_is_no_tool_for_code_shell_or_network() -> None:
     ] == []
 
 
-# --- what a run reaches, seen from the interpreter --------------------------------------------------------------------------------------
+# --- what a run reaches, seen from the interpreter ---
 
 WATCHED = """
 import sys, json
@@ -186,7 +186,7 @@ NETWORK = (
 
 
 def watched(arguments: list[str], events: tuple[str, ...]) -> list[list[str]]:
-    """Audit events of a command in a process of its own that must succeed, and files opened for writing."""
+    """Return the audit events of a command in its own process, and files opened for writing."""
     code = WATCHED.format(events=events, arguments=arguments)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     told = json.loads(done.stderr.splitlines()[-1])
@@ -225,7 +225,7 @@ def test_without_a_model_nothing_is_connected_to(
 def test_the_journal_is_on_the_disk_before_the_first_change_of_the_vault(
     make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the journal's folder holds just before the first change is enough to finish the run, and to undo it."""
+    """The journal's folder before the first change suffices to finish the run, and to undo it."""
     before = {"a.md": b"one\n", "b.md": b"two\n"}
     vault, state, copy = Path(make_vault(before).real_path), tmp_path / "state", tmp_path / "copy"
     carry_out = Applier.carry_out

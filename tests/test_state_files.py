@@ -1,4 +1,4 @@
-"""What the program keeps of the person's state: private, and whole or not at all."""
+"""The user's state on disk: private, and written whole or not at all."""
 
 from __future__ import annotations
 
@@ -47,6 +47,13 @@ def test_lines_come_back_in_order_without_the_one_that_was_cut_off(tmp_path: Pat
     with file.open("ab") as stream:
         stream.write(b'{"c": ')
     assert json_lines(file) == [{"a": "ä\ud800"}, {"b": 2}], "half a character goes through too"
+
+
+def test_an_entry_after_a_truncated_line_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "lines"
+    file.write_bytes(b'{"a": 1}\n{"b": ')
+    append_json(file, [{"c": 3}])
+    assert json_lines(file) == [{"a": 1}, {"c": 3}]
 
 
 def test_what_is_added_does_not_follow_a_link(tmp_path: Path) -> None:

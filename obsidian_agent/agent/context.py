@@ -15,10 +15,12 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Final, Literal
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from obsidian_agent.agent.privacy.consent import Level, ShareItem
 from obsidian_agent.agent.privacy.untrusted_text import fence, neutral
 from obsidian_agent.agent.token_budget import estimate
-from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.tools.core.lookup import read_text
 from obsidian_agent.tools.core.tool import RunContext
@@ -31,18 +33,19 @@ from obsidian_agent.vault.views.view import VaultView
 
 MentionKind = Literal["note", "folder", "tag"]
 _MENTION: Final = re.compile(
-    r'(?<![\w@])@(?:\[\[([^\]\n|#]+)(?:[|#][^\]\n]*)?\]\]|"([^"\n]+)"|(#[\w/-]+)|([^\s@"\[\](),;]+))'
+    r"(?<![\w@])@(?:\[\[([^\]\n|#]+)(?:[|#][^\]\n]*)?\]\]"
+    r'|"([^"\n]+)"|(#[\w/-]+)|([^\s@"\[\](),;]+))'
 )
 _TYPED: Final = re.compile(r'(?<![\w@])@(\[\[[^\]\n]*|"[^"\n]*|[^\s@"\[\](),;]*)$')
 _PLAIN: Final = re.compile(r'[^\s@"\[\](),;]+')
 _END: Final = ".:!?…"
 MAX_NOTES: Final = 30
-"""Number of notes sent with one message."""
+"""Maximum number of notes sent with one message."""
 MAX_CHARACTERS: Final = 200_000
-"""Characters of one note."""
+"""Maximum number of characters sent of one note."""
 SMALLEST_PIECE: Final = 100
-"""Tokens. A shorter beginning of a note is not worth sending."""
-_COMMON: Final = """
+"""Tokens. A note is not truncated to fewer, because that is not worth sending."""
+_STOP_WORD_LIST: Final = """
 a about all an and are as at be but by can do does for from had has have how i in is it make me my
 not note notes of on or please show tell
 that the there these this to was what when where which who why will with you your
@@ -50,12 +53,11 @@ aber alle als am auch auf aus bei bitte das dem den der des die ein eine einen e
 ich im in ist kann mein meine mir mit nach
 nicht notiz notizen oder sie sind über um und von was welche wer wie wo zu zum zur
 """
-_STOP_WORDS: Final = frozenset(_COMMON.split())
+_STOP_WORDS: Final = frozenset(_STOP_WORD_LIST.split())
 """Words too common to distinguish notes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(Struct, frozen=True):
     """A mention in a message. `text` is the name without the marks.
 
     A folder ends with `/`, a tag begins with `#`.
@@ -71,8 +73,7 @@ class Mention:
         return "folder" if self.text.endswith("/") else "note"
 
 
-@dataclass(frozen=True, slots=True)
-class MentionCompletion:
+class MentionCompletion(Struct, frozen=True):
     """A completion of a mention. `insert` replaces everything from the `@` on."""
 
     label: str
@@ -84,8 +85,8 @@ def mentions_in(message: str) -> list[Mention]:
     """Return the mentions of a message, in order and without duplicates."""
     mentions: dict[str, Mention] = {}
     for match in _MENTION.finditer(message):
-        linked, quoted, tag, plain_context = match.groups()
-        text = (linked or quoted or tag or plain_context.rstrip(_END)).strip()
+        linked, quoted, tag, plain = match.groups()
+        text = (linked or quoted or tag or plain.rstrip(_END)).strip()
         if text:
             mentions.setdefault(text, Mention(text))
     return list(mentions.values())
@@ -167,19 +168,18 @@ class Why(Enum):
     IN_FOLDER = "in a folder that you mentioned"
     WITH_TAG = "has a tag that you mentioned"
     OPEN = "is open"
-    MATCHING = "fits your words"
+    MATCHING = "matches your words"
 
 
 REQUESTED = frozenset({Why.MENTIONED, Why.IN_FOLDER, Why.WITH_TAG, Why.OPEN})
-"""The reasons by a request of the user.
+"""The reasons that count as a request of the user.
 
 If no rule decides, the user is asked about these; notes that match by words alone are sent only if
 a rule allows it.
 """
 
 
-@dataclass(frozen=True)
-class ContextItem:
+class ContextItem(Struct, frozen=True, dict=True):
     """A note that may be sent.
 
     `text` is the part to be sent, `truncated` if that is not all; `size` is the file's, in bytes.
@@ -208,16 +208,14 @@ class ContextItem:
         return replace(self, text=beginning(self.text, tokens), truncated=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Missed:
+class Missed(Struct, frozen=True):
     """A mention without a match in the vault, with the most similar name."""
 
     text: str
     nearest: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
+class Gathered(Struct, frozen=True):
     """The notes that may be sent with a message, the most important first.
 
     `missed` are the mentions without a match, `more` is the number of notes over `MAX_NOTES`.
@@ -262,11 +260,11 @@ def structured_context(items: Sequence[ContextItem], mark: str) -> str:
     listed = "\n".join(
         f"{number}. {_name(item)}, {item.why.value}" for number, item in enumerate(items, start=1)
     )
-    parts = ["# Notes that go along", fence("list of the notes below", listed, mark)]
+    parts = ["# Notes sent with the message", fence("list of the notes below", listed, mark)]
     for why, group in groupby(items, key=lambda item: item.why):
         parts.append(
             f"## Because each {why.value}"
-            if why.value.startswith(("is", "has", "fits"))
+            if why.value.startswith(("is", "has", "matches"))
             else f"## Because {why.value}"
         )
         parts += [_fenced(item, mark) for item in group]
@@ -280,16 +278,15 @@ CONTEXT_FORMATS: Final[Mapping[str, ContextFormat]] = MappingProxyType(
 
 
 def _fenced(item: ContextItem, mark: str) -> str:
-    mark_cut = ", CUT: this is its beginning" if item.truncated else ""
-    return fence(f"content of {_name(item)} ({item.why.value}{mark_cut})", item.text, mark)
+    truncation = ", TRUNCATED: this is its beginning" if item.truncated else ""
+    return fence(f"content of {_name(item)} ({item.why.value}{truncation})", item.text, mark)
 
 
 def _name(item: ContextItem) -> str:
     return neutral(json.dumps(item.path.text, ensure_ascii=False))
 
 
-@dataclass(frozen=True, slots=True)
-class Gatherer:
+class Gatherer(Struct, frozen=True):
     """The search for notes to send with a message.
 
     `active`: include the open note; `matching`: number of notes that match the words.
@@ -307,12 +304,12 @@ class Gatherer:
         )
 
     def gather(self, message: str, context: RunContext, view: VaultView) -> Gathered:
-        """Return the notes to send, from a view of what the model may know. May block."""
+        """Return the notes to send. `view` must hide what the model may not know. May block."""
         paths: dict[VaultPath, tuple[Why, float]] = {}
         missed: list[Missed] = []
         names: Mentionable | None = None
         for mention in mentions_in(message):
-            matches = [*_matches(mention, context, view)]
+            matches = list(_matches(mention, context, view))
             for path, why in matches:
                 paths.setdefault(path, (why, 0.0))
             if not matches:
@@ -383,7 +380,7 @@ def _below(name: str, view: VaultView) -> Iterator[tuple[VaultPath, Why]]:
 
 
 def _note(name: str, context: RunContext, view: VaultView) -> VaultPath | None:
-    """Return the note of a path, of a link target, or the only one with that name in any case."""
+    """Return the note with that path or link target, or the only note with that name."""
     for text in (name, f"{name}.md"):
         try:
             entry = view.locate(parse(text, PathUse.READ))
@@ -413,9 +410,9 @@ def _ranked(message: str, view: VaultView, most: int) -> Iterator[tuple[VaultPat
 
 
 def fit_items(items: Sequence[ContextItem], room: int) -> tuple[tuple[ContextItem, ...], int]:
-    """Return the items that fit into `room` tokens and the number of the others.
+    """Return the items that fit into `room` tokens, in order, and the number of the others.
 
-    The order is kept. The last item may be truncated.
+    The last item may be truncated.
     """
     fitting: list[ContextItem] = []
     for item in items:

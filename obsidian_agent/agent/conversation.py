@@ -5,9 +5,10 @@ from __future__ import annotations
 import secrets
 from typing import Protocol
 
+from msgspec import Struct, field
+
 from obsidian_agent.agent.privacy.consent import Grants, SharedPart
 from obsidian_agent.agent.privacy.record import Sending
-from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.providers.base import ChatMessage, ToolCall
 
 CANCELLED = '{"error": {"code": "CANCELLED", "message": "User cancelled tool execution"}}'
@@ -40,8 +41,7 @@ class Keeper(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Conversation:
+class Conversation(Struct):
     """One conversation. Between turns each call in `messages` is followed by exactly one result.
 
     `shared` are the parts of the vault in the messages, by path, and `unsent` those of them that

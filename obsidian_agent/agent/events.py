@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal
 
+from msgspec import Struct, field
+
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
-from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
 from obsidian_agent.journal.records import Effects as Effects
 from obsidian_agent.journal.records import StepOutcome
@@ -20,8 +21,7 @@ RunStatus = Literal["done", "failed", "stopped", "cancelled", "conflict", "refus
 Outcome = Literal["done", "refused", "error", "needs-input"]
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionResult:
+class ExecutionResult(Struct, frozen=True):
     """The end of a run: success, stop, cancellation, recovery. `run_id` is None if none started."""
 
     run_id: str | None
@@ -45,23 +45,20 @@ class ExecutionResult:
 # --- planning ---
 
 
-@dataclass(frozen=True, slots=True)
-class TurnStarted:
+class TurnStarted(Struct, frozen=True):
     """Work on a message of the user begins."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
+class TextDelta(Struct, frozen=True):
     """Streamed text of the model; `thinking` text is displayed separately and never parsed."""
 
     text: str
     thinking: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PlanningRetry:
+class PlanningRetry(Struct, frozen=True):
     """The answer was no valid plan; the model is asked again (`attempt` of `attempts`)."""
 
     attempt: int
@@ -69,8 +66,7 @@ class PlanningRetry:
     problems: tuple[Problem, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The turn ended with text instead of a plan.
 
     `sources` are the paths of the notes that the text is based on, `also_sent` those of other
@@ -84,8 +80,7 @@ class Answer:
     health: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A plan that may match the instruction, with the values recognized for its parameters.
 
     `values` are texts as forms and `--param` accept them; parameters in `missing` have no value
@@ -103,8 +98,7 @@ class Candidate:
     agent: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class NeedsInput:
+class NeedsInput(Struct, frozen=True):
     """The user must choose a candidate, or enter the missing values."""
 
     message: str
@@ -112,8 +106,7 @@ class NeedsInput:
     missing: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PlanReady:
+class PlanReady(Struct, frozen=True):
     """A plan is ready to be previewed.
 
     `notes` list the parser's repairs; `preview` is its dry run, if one was done already. `agent`
@@ -126,22 +119,19 @@ class PlanReady:
     agent: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PreviewStarted:
+class PreviewStarted(Struct, frozen=True):
     """The first changes, while the dry run continues; approval is locked until `PreviewReady`."""
 
     partial: Preview
 
 
-@dataclass(frozen=True, slots=True)
-class PreviewReady:
+class PreviewReady(Struct, frozen=True):
     """The dry run is complete. A preview with errors cannot be approved."""
 
     preview: Preview
 
 
-@dataclass(frozen=True, slots=True)
-class TurnFailed:
+class TurnFailed(Struct, frozen=True):
     """The turn ended without a plan, an answer or a run; nothing was changed.
 
     `problems` are the reasons why the last attempt was rejected.
@@ -154,8 +144,7 @@ class TurnFailed:
 # --- reading and sharing ---
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallStarted:
+class ToolCallStarted(Struct, frozen=True):
     """The model calls a tool. `purpose` is the tool's, `why` the model's reason, if it gave one."""
 
     call_id: str
@@ -165,8 +154,7 @@ class ToolCallStarted:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallFinished:
+class ToolCallFinished(Struct, frozen=True):
     """The result of a call is known and goes to the model.
 
     `paths` are the files that it contains something of. It is not `complete` if the user withheld
@@ -181,31 +169,27 @@ class ToolCallFinished:
     problem: Problem | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShareRequested:
+class ShareRequested(Struct, frozen=True):
     """The user is asked whether something may be sent."""
 
     request: ShareRequest
 
 
-@dataclass(frozen=True, slots=True)
-class ShareDecided:
+class ShareDecided(Struct, frozen=True):
     """The user has answered."""
 
     request: ShareRequest
     decision: ShareDecision
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """Information that needs no action. An `alarm` must not be overlooked."""
 
     problem: Problem
     alarm: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TokensUsed:
+class TokensUsed(Struct, frozen=True):
     """The usage of a turn so far, in tokens as the service counts them.
 
     `cached` are the tokens of the prompt that the service had stored. `cost` is in US dollars by
@@ -225,8 +209,7 @@ class TokensUsed:
     tools: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class RoundsUsedUp:
+class RoundsUsedUp(Struct, frozen=True):
     """The turn ended without an answer after `rounds` rounds of tool calls.
 
     Any further message lets the model continue.
@@ -238,16 +221,14 @@ class RoundsUsedUp:
 # --- running ---
 
 
-@dataclass(frozen=True, slots=True)
-class RunStarted:
+class RunStarted(Struct, frozen=True):
     """The journal is durable; the vault is about to change."""
 
     run_id: str
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class StepStarted:
+class StepStarted(Struct, frozen=True):
     """An instance begins. `text` is the step's preview line, or a line derived from its tool."""
 
     step_id: str
@@ -255,8 +236,7 @@ class StepStarted:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class StepFinished:
+class StepFinished(Struct, frozen=True):
     """All changes of an instance are applied; `paths` are the files that it wrote."""
 
     step_id: str
@@ -267,8 +247,7 @@ class StepFinished:
     paths: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StepSkipped:
+class StepSkipped(Struct, frozen=True):
     """An instance is not run, for `reason`."""
 
     step_id: str
@@ -278,8 +257,7 @@ class StepSkipped:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class StepRetrying:
+class StepRetrying(Struct, frozen=True):
     """An instance failed with a temporary error; it is retried after `delay_ms`."""
 
     step_id: str
@@ -290,8 +268,7 @@ class StepRetrying:
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True)
-class StepFailed:
+class StepFailed(Struct, frozen=True):
     """An instance failed permanently."""
 
     step_id: str
@@ -299,8 +276,7 @@ class StepFailed:
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True)
-class RunFinished:
+class RunFinished(Struct, frozen=True):
     """The run ended, successfully or not."""
 
     result: ExecutionResult

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from obsidian_agent.dataclass import replace
+from msgspec.structs import replace
+
 from obsidian_agent.errors import ObsidianAgentError, Problem
 from obsidian_agent.providers.errors import redact
 
@@ -33,10 +34,10 @@ _SYSTEM: Final[Mapping[int, tuple[str, str]]] = MappingProxyType(
         ),
         errno.EROFS: (
             "READ_ONLY",
-            "The disk can only be read. Make it writable, or work on a copy.",
+            "The disk is read-only. Make it writable, or work on a copy.",
         ),
         errno.ENOSPC: ("DISK_FULL", "The disk is full. Make room and try again."),
-        errno.EDQUOT: ("DISK_FULL", "Your share of the disk is used up. Make room and try again."),
+        errno.EDQUOT: ("DISK_FULL", "Your disk quota is used up. Make room and try again."),
         errno.EMFILE: (
             "TOO_MANY_FILES",
             "Too many files are open. Close other programs and try again.",
@@ -63,7 +64,7 @@ def explain(error: BaseException) -> Problem:
         case asyncio.CancelledError() | KeyboardInterrupt():
             return Problem("CANCELLED", "It was cancelled.")
         case TimeoutError():
-            return Problem("API_TIMEOUT", "Nothing came for too long. Try again.")
+            return Problem("API_TIMEOUT", "There was no answer for too long. Try again.")
         case OSError():
             known = _SYSTEM.get(error.errno or 0)
             return (
@@ -72,14 +73,14 @@ def explain(error: BaseException) -> Problem:
                 else Problem("IO_ERROR", f"The system failed ({type(error).__name__}). Try again.")
             )
         case UnicodeError():
-            return Problem("NOT_TEXT", "What was read is no UTF-8 text. Convert the file.")
+            return Problem("NOT_TEXT", "The file is not UTF-8 text. Convert it first.")
         case sqlite3.OperationalError():
             return Problem(
-                "JOURNAL_ERROR", "The record of runs cannot be used. Is another program using it?"
+                "JOURNAL_ERROR", "The history of runs cannot be used. Is another program using it?"
             )
         case sqlite3.Error():
             return Problem(
-                "JOURNAL_ERROR", "The record of runs is damaged. Run: obsidian-agent doctor"
+                "JOURNAL_ERROR", "The history of runs is damaged. Run: obsidian-agent doctor"
             )
         case MemoryError():
             return Problem("OUT_OF_MEMORY", "There is not enough memory. Close other programs.")

@@ -9,7 +9,7 @@ from obsidian_agent.plan.result import Preview
 from obsidian_agent.tools.core.tool import Risk
 
 MAX_LINES = 200
-"""Lines displayed of one step's output; the number of the others follows them."""
+"""Maximum number of displayed lines of one step's output. A last line counts the others."""
 
 
 def findings(approved: Preview, outputs: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
@@ -36,7 +36,7 @@ def _truncated(lines: list[str]) -> list[str]:
 
 
 def _lines(value: Any, indent: str = "") -> Iterator[str]:
-    """Yield lists as items, objects as fields, and texts of several lines below their name."""
+    """Yield the lines of a value: list items with `-`, fields as `name: value`."""
     match value:
         case list() if not value:
             yield f"{indent}nothing"

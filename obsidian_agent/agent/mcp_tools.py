@@ -20,12 +20,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from obsidian_agent.agent.events import Emit, Notice, ShareDecided, ShareRequested
 from obsidian_agent.agent.privacy.consent import REFUSED, ApproveShare, Grants, ShareRequest
 from obsidian_agent.agent.privacy.record import AuditRecord, Kind
 from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.config.settings import McpServer
-from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, Problem, ServerError
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.providers.base import ToolOffer
@@ -42,16 +44,14 @@ RETRY_SECONDS: Final = 60.0
 _WIRE: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
-@dataclass(frozen=True, slots=True)
-class ToolAnswer:
+class ToolAnswer(Struct, frozen=True):
     """The answer of a tool as text. If it `failed`, the text is its error."""
 
     text: str
     failed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ServerTool:
+class ServerTool(Struct, frozen=True):
     """A tool as its server describes it."""
 
     name: str
@@ -92,8 +92,7 @@ Connect = Callable[[str, McpServer, Path], McpConnection]
 """Make a connection from the server's name, its settings and the path of its log. May block."""
 
 
-@dataclass(frozen=True, slots=True)
-class OfferedTool:
+class OfferedTool(Struct, frozen=True):
     """A tool that a model may call as `offer.name`."""
 
     server: str
@@ -101,8 +100,7 @@ class OfferedTool:
     offer: ToolOffer
 
 
-@dataclass(slots=True)
-class McpTools:
+class McpTools(Struct):
     """The tools of the configured servers, while the program runs.
 
     `policy` returns the current rules; `pins` is the file with the descriptions that the user has
@@ -284,7 +282,7 @@ class McpTools:
             changed = sorted(tool.name for tool in open_tools if tool.name in known)
             purpose = "New"
             if changed:
-                purpose = f"Changed since you accepted them: {', '.join(changed)}"
+                purpose = f"Changed since you allowed them: {', '.join(changed)}"
             text = "\n\n".join(_difference(known.get(tool.name), tool.text) for tool in open_tools)
             question = _question("tools", server, self._address(server), text)
             if await _decide(replace(question, purpose=purpose), approve, emit):

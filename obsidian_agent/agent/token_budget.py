@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.providers.base import ChatMessage, ToolOffer
 
 TOKENS_PER_MESSAGE: Final = 4
@@ -35,7 +36,7 @@ Less than any current model has, and more than our own prompt needs.
 USUAL_REPLY: Final = 4_096
 """Tokens reserved for an answer whose length is not limited by the settings."""
 FULL: Final = 0.8
-"""The share of the window above which older turns are summarised."""
+"""The share of the window above which older turns are summarized."""
 INSTRUCTIONS_SHARE: Final = 0.2
 """The share of the free window that the vault's instructions may occupy."""
 CONTEXT_SHARE: Final = 0.5
@@ -88,8 +89,7 @@ def _weight(piece: str) -> float:
     return max(1.0, length / _LATIN_PER_TOKEN)
 
 
-@dataclass(frozen=True, slots=True)
-class WindowUse:
+class WindowUse(Struct, frozen=True):
     """The use of a model's window by a request, or its budget, in tokens by part.
 
     `system` includes the functions on offer. Not `known`: the size of the window is assumed.
@@ -116,7 +116,7 @@ class WindowUse:
 
     @property
     def full(self) -> bool:
-        """True if older turns should be summarised."""
+        """True if older turns should be summarized."""
         return self.share >= FULL
 
 

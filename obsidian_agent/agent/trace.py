@@ -13,6 +13,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import Struct, field
+
 from obsidian_agent.agent.events import (
     AgentEvent,
     Answer,
@@ -29,7 +31,6 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     TurnStarted,
 )
-from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
 from obsidian_agent.state_files import append_json
 
@@ -37,8 +38,7 @@ MAX_BYTES: Final = 10 * 2**20
 """Bytes after which a new file is started. One earlier file is kept as `NAME.1`."""
 
 
-@dataclass(slots=True)
-class Trace:
+class Trace(Struct):
     """A writer for the events of turns. `degraded` is set once writing has failed."""
 
     file: Path

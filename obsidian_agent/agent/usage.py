@@ -14,9 +14,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from obsidian_agent.agent.events import (
     AgentEvent,
-    ShareDecided,
     ShareRequested,
     TextDelta,
     TokensUsed,
@@ -26,7 +27,6 @@ from obsidian_agent.agent.token_budget import (
     estimate_messages,
     estimate_offers,
 )
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem, ProviderError
 from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, Usage
 from obsidian_agent.providers.middleware import AroundProvider
@@ -34,9 +34,12 @@ from obsidian_agent.providers.prices import ModelFacts, Price, facts_of
 from obsidian_agent.state_files import append_json, json_lines
 
 
-@dataclass(slots=True)
-class Meter:
-    """The usage of one turn. `price` is None if it is unknown."""
+class Meter(Struct):
+    """The usage of one turn.
+
+    `price` is None if it is unknown. `tools` are the seconds spent in tool calls, `first` those
+    from the first request to the first text.
+    """
 
     model: str
     price: Price | None
@@ -48,9 +51,9 @@ class Meter:
     tools: float = 0.0
     first: float | None = None
     _began: float | None = None
-    _looking: float | None = None
+    _tools_since: float | None = None
 
-    def asking(self) -> None:
+    def count_request(self) -> None:
         """Count a request that is about to be sent."""
         self._began = self.clock() if self._began is None else self._began
         self.requests += 1
@@ -60,7 +63,7 @@ class Meter:
         if isinstance(event, TextDelta) and self.first is None and self._began is not None:
             self.first = self.clock() - self._began
 
-    def answered(self, usage: Usage | None) -> None:
+    def add_usage(self, usage: Usage | None) -> None:
         """Add the tokens of an answer."""
         if usage is None:
             return
@@ -68,15 +71,16 @@ class Meter:
         self.completion += usage.completion_tokens
         self.cached += usage.cached_tokens
 
-    def look(self, event: AgentEvent | None = None, *, over: bool = False) -> None:
-        """Measure the time of tool calls, without the time in which the user decides."""
+    def time_tools(self, event: AgentEvent | None = None, *, finished: bool = False) -> None:
+        """Measure the time of tool calls, without the time in which the user decides.
+
+        Call it when the calls begin, with each event, and when they are `finished`.
+        """
         now = self.clock()
-        if self._looking is not None:
-            self.tools += now - self._looking
-        waits = isinstance(event, ShareRequested)
-        self._looking = None if over or waits else now
-        if isinstance(event, ShareDecided):
-            self._looking = now
+        if self._tools_since is not None:
+            self.tools += now - self._tools_since
+        is_user_deciding = isinstance(event, ShareRequested)
+        self._tools_since = None if finished or is_user_deciding else now
 
     def total(self) -> TokensUsed:
         """Return the usage so far."""
@@ -112,11 +116,10 @@ def total(turns: Sequence[TokensUsed]) -> TokensUsed:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class MonthlyCost:
-    """The cost of the current calendar month, in US dollars.
+class MonthlyCost(Struct, frozen=True):
+    """The cost of the requests in the current calendar month, in US dollars.
 
-    `file` has a JSON line per request; `cap` is None without a limit.
+    `file` has a JSON line per request; `cap` is the most that may be spent, None without a limit.
     """
 
     file: Path
@@ -165,8 +168,7 @@ class MonthlyCost:
         return Problem("SPENDING_CAP", message)
 
 
-@dataclass(frozen=True, slots=True)
-class CountedProvider(AroundProvider):
+class CountedProvider(AroundProvider, frozen=True):
     """A provider that checks every request against the cap and records its cost."""
 
     spending: Callable[[], MonthlyCost]

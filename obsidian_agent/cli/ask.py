@@ -1,6 +1,6 @@
-"""`ask`: answer a question by recipes that only read, by passages of notes, or by a model.
+"""`ask`: answer a question with recipes that only read, passages of notes, or a model.
 
-What a model reads is reported on standard error, and its answer streams to standard output.
+The reads of a model are reported on standard error. Its answer streams to standard output.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
+
 from obsidian_agent.cli.exits import PERMISSION_CODES, Exit, of_problems
 from obsidian_agent.cli.output import Output, on_terminal
 from obsidian_agent.cli.parser import Commands, context, planner, whole_number
 from obsidian_agent.cli.session_factory import open_session, parameters
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem
 from obsidian_agent.terminal_text import block
 
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
     from obsidian_agent.services.session import Session
 
 _INTERNAL_CODES: Final = frozenset({"LEDGER_ERROR", "INTERNAL_ERROR"})
-"""Codes of failures of this program."""
+"""Codes of internal errors."""
 
 _USAGE_CODES: Final = frozenset({"NO_MODEL", "CONFIG_INVALID", "BASE_URL_REFUSED", "USAGE"})
-"""Codes of wrong options or settings."""
+"""Codes of invalid options or settings."""
 
 
 def arguments(commands: Commands) -> None:
@@ -49,7 +50,7 @@ def arguments(commands: Commands) -> None:
 def ask_command(options: argparse.Namespace, out: Output) -> Exit:
     """Answer a question without changing anything.
 
-    Without a model recipes and passages of notes answer.
+    Without a model, the answer comes from recipes or passages of notes.
     """
     import asyncio
 
@@ -69,8 +70,7 @@ def ask_command(options: argparse.Namespace, out: Output) -> Exit:
     return reply.exit
 
 
-@dataclass(slots=True, kw_only=True)
-class CollectedAnswer:
+class CollectedAnswer(Struct, kw_only=True):
     """The answer to a question, collected from events."""
 
     text: str = ""
@@ -121,7 +121,7 @@ class CollectedAnswer:
         sys.stdout.flush()
 
     def request_input(self, event: NeedsInput) -> None:
-        """Record that the question needs more input from the user."""
+        """Record that the user must choose or enter something before there is an answer."""
         self.needs_input, self.outcome, self.exit = event, "needs-input", Exit.NOT_APPROVED
         self.problems = (Problem("NEEDS_INPUT", event.message),)
 

@@ -35,7 +35,7 @@ def arguments(commands: Commands) -> None:
     action.add(
         "status",
         _status,
-        summary="check the connections to a running Obsidian, and how to set up the others",
+        summary="show which connections to Obsidian work, and how to set up the others",
     )
     remove = action.add("remove", _remove, summary="delete the plugin's folder from the vault")
     for parser in (install, remove):

@@ -43,7 +43,7 @@ def approval(out: Output) -> ApproveShare:
 
     async def refuse(request: ShareRequest) -> ShareDecision:
         if request.text:
-            remedy = "accept them in the app"
+            remedy = "allow them in the app"
             if request.kind == "call":
                 remedy = "name the tool in tools_allow"
             out.note(

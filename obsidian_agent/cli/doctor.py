@@ -10,12 +10,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from obsidian_agent import __version__
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import Commands, UsageError
 from obsidian_agent.cli.session_factory import open_session, open_vault, state_inside, wiring_of
-from obsidian_agent.dataclass import asdict, dataclass
 from obsidian_agent.errors import ConfigError, JournalError, ObsidianAgentError, VaultError
 from obsidian_agent.terminal_text import counted
 
@@ -42,8 +44,7 @@ WRITABLE_BY_OTHERS: Final = 0o022
 _TEMPORARY: Final = re.compile(r"\.oa-?[0-9a-f]{8}(\.\d+\.[0-9a-f]+)?")
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """The result of one check."""
 
     name: str

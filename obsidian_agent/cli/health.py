@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from obsidian_agent.agent.events import Answer
     from obsidian_agent.health.finding import HealthFinding, HealthReport
+    from obsidian_agent.health.survey import PropertyRule
     from obsidian_agent.services.health import Checkup
     from obsidian_agent.services.session import Session
 
@@ -32,6 +33,7 @@ def arguments(commands: Commands) -> None:
             "health --vault ~/Notes",
             "health --only unresolved-link --only tag-spelling --json",
             "health --plan repairs.json",
+            "health --rules",
             "health --ignore 3f2a90c1b7de --reason 'wanted later'",
         ],
     )
@@ -39,13 +41,18 @@ def arguments(commands: Commands) -> None:
         "--only", action="append", default=[], metavar="KIND", help="only findings of this kind"
     )
     command.add_argument(
-        "--plan", metavar="FILE", help="write the repairs without doubt as a plan for `run`"
+        "--plan", metavar="FILE", help="write the clear repairs as a plan for `run`"
     )
-    command.add_argument("--ignore", metavar="ID", help="leave a finding out from now on")
+    command.add_argument("--ignore", metavar="ID", help="ignore a finding from now on")
     command.add_argument("--reason", default="", metavar="TEXT", help="why it is ignored")
     command.add_argument("--unignore", metavar="ID", help="report an ignored finding again")
     command.add_argument("--all", action="store_true", help="print every finding")
-    command.add_argument("--now", metavar="ISO", help="the time of the report")
+    command.add_argument(
+        "--rules",
+        action="store_true",
+        help="print the rules for properties that apply, declared and inferred, as JSON",
+    )
+    command.add_argument("--now", metavar="ISO", help="time of the report, instead of now")
 
 
 def health_command(options: argparse.Namespace, out: Output) -> Exit:
@@ -71,9 +78,10 @@ def health_command(options: argparse.Namespace, out: Output) -> Exit:
     now = parse_now(options.now) or datetime.now().astimezone()
     with index_keeper(options, out) as keeper, progress("Examining", out) as show:
         index = keeper.refresh()
-        checkup = VaultHealth(state, keeper.store).examine(
-            DiskView(keeper.store, lambda: index), now, only=kinds, progress=show
-        )
+        view, health = DiskView(keeper.store, lambda: index), VaultHealth(state, keeper.store)
+        if options.rules:
+            return _print_rules(health.rules(view, now), out)
+        checkup = health.examine(view, now, only=kinds, progress=show)
     report = checkup.report
     if out.as_json:
         out.document(report.to_json())
@@ -88,7 +96,8 @@ def health_command(options: argparse.Namespace, out: Output) -> Exit:
 
 def with_findings(answer: Answer, session: Session, options: argparse.Namespace) -> Answer:
     """Return an answer that asks for a health report with the findings as its text."""
-    from obsidian_agent.dataclass import replace
+    from msgspec.structs import replace
+
     from obsidian_agent.health.finding import KINDS
     from obsidian_agent.services.health import VaultHealth
     from obsidian_agent.state_files import directories
@@ -121,6 +130,18 @@ def _change_ignored(record: object, options: argparse.Namespace, out: Output) ->
     return Exit.DONE
 
 
+def _print_rules(rules: list[PropertyRule], out: Output) -> Exit:
+    """Print rules in the form of the vault's own file of them."""
+    from msgspec.json import decode, encode, format
+
+    document = encode({"rules": rules})
+    if out.as_json:
+        out.document(decode(document))
+    else:
+        out.line(format(document).decode())
+    return Exit.DONE
+
+
 def _write_plan(report: HealthReport, name: str, out: Output) -> None:
     import json
 
@@ -130,7 +151,7 @@ def _write_plan(report: HealthReport, name: str, out: Output) -> None:
     choices = preselected(report.findings)
     plan = repair_plan(choices)
     if plan is None:
-        out.note("No repair is without doubt, so no plan was written.")
+        out.note("No repair is clear without your choice, so no plan was written.")
         return
     try:
         text = json.dumps(plan, ensure_ascii=False, indent=2) + "\n"
@@ -158,7 +179,7 @@ def _lines(checkup: Checkup, *, is_whole: bool, limit: int | None) -> Iterator[s
         if len(listed) < len(findings):
             yield f"  … {len(findings) - len(listed)} more: --all, or --only {kind}"
     total = len(report.findings)
-    ignored = f" {report.ignored} are ignored." if report.ignored else ""
+    ignored = f" {len(report.ignored)} are ignored." if report.ignored else ""
     if not total:
         yield f"No findings.{ignored}"
         return

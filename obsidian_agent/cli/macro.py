@@ -43,7 +43,7 @@ def arguments(commands: Commands) -> None:
         metavar="NAME=LITERAL",
         action="append",
         default=[],
-        help="replace this literal of the plan by an input with this name (repeat)",
+        help="replace this text of the plan by an input with this name (repeat)",
     )
     command.add_argument("--replace", action="store_true", help="replace a macro with this name")
     command = action.add(
@@ -61,17 +61,17 @@ def arguments(commands: Commands) -> None:
     command = action.add(
         "trust",
         _trust,
-        summary="display and accept a macro that came with the vault or was changed by a sync",
+        summary="display and trust a macro that came with the vault or was changed by a sync",
     )
     which = command.add_mutually_exclusive_group(required=True)
     which.add_argument("name", nargs="?")
     which.add_argument(
-        "--all", action="store_true", help="all macros that are not accepted, with one question"
+        "--all", action="store_true", help="all macros that are not trusted, with one question"
     )
     command.add_argument(
         "--hash",
         metavar="SHA256",
-        help="accept without asking if the file has this hash, which list --json prints",
+        help="trust without asking if the file has this hash, which list --json prints",
     )
     command = action.add("edit", _edit, summary="replace a macro's document")
     command.add_argument("name")
@@ -101,8 +101,8 @@ def _list(options: argparse.Namespace, out: Output) -> Exit:
         out.document({"macros": [_document(macro, session) for macro in macros]})
     marks = {
         "trusted": "",
-        "new": "  [not accepted on this computer]",
-        "changed": "  [changed since you accepted it]",
+        "new": "  [not trusted on this computer]",
+        "changed": "  [changed since you trusted it]",
     }
     for macro in macros:
         inputs = f" ({', '.join(macro.plan.parameters)})" if macro.plan.parameters else ""
@@ -110,7 +110,7 @@ def _list(options: argparse.Namespace, out: Output) -> Exit:
         out.line(f"{macro.name}{inputs}{description}{marks[macro.standing]}")
     if not out.as_json and not all(macro.trusted for macro in macros):
         out.note(
-            "A macro that is not accepted does not run. Read and accept it with: "
+            "A macro that is not trusted does not run. Read and trust it with: "
             "obsidian-agent macro trust NAME, or --all."
         )
     if not macros:
@@ -184,21 +184,21 @@ def _trust(options: argparse.Namespace, out: Output) -> Exit:
     if out.as_json:
         out.document({"outcome": "done", "accepted": []})
     if waiting:
-        out.line(f"Accepted: {', '.join(macro.name for macro in waiting)}")
+        out.line(f"Trusted: {', '.join(macro.name for macro in waiting)}")
     else:
-        out.line("All macros are accepted.")
+        out.line("All macros are trusted.")
     return Exit.DONE
 
 
 def _accepted(session: Session, macros: Sequence[Macro], out: Output) -> bool:
-    """Print the macros, ask, and accept them in that version. Without a terminal return False."""
+    """Print the macros, ask, and trust them in that version. Without a terminal return False."""
     for macro in macros:
         out.line(json.dumps(macro.to_json(), ensure_ascii=False, indent=2))
     macros_text = "this macro" if len(macros) == 1 else f"these {len(macros)} macros"
     if not out.confirmed(
-        f"Accept {macros_text} on this computer? Nothing is run.",
+        f"Trust {macros_text} on this computer? Nothing is run.",
         False,
-        "Not accepted: run it in a terminal to be asked, or add --hash with the hash that "
+        "Not trusted: run it in a terminal to be asked, or add --hash with the hash that "
         "list --json prints.",
     ):
         return False
@@ -269,6 +269,6 @@ def _untrusted(macro: Macro) -> Problem:
     name = shlex.quote(macro.name)
     return Problem(
         error.code,
-        f"{error.message} Read it and accept it: obsidian-agent macro trust {name}; "
+        f"{error.message} Read it and trust it: obsidian-agent macro trust {name}; "
         f"without a terminal add --hash {macro.sha256}.",
     )

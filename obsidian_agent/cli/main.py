@@ -82,7 +82,7 @@ def main(argv: Sequence[str]) -> int:
             raise
         message = (
             f"An unexpected error occurred ({type(error).__name__}: {error}). See "
-            "`obsidian-agent history` for what was done and `obsidian-agent log` for its origin."
+            "`obsidian-agent history` for what was done and `obsidian-agent log` for its cause."
         )
         _log(options, error)
         return report(Problem("INTERNAL_ERROR", message), 1)

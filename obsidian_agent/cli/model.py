@@ -39,7 +39,7 @@ def arguments(commands: Commands) -> None:
         examples=["model use ollama/qwen3:4b", "model use none"],
     )
     command.add_argument(
-        "name", metavar="NAME", help="a listed name, PROVIDER/NAME, or none for only the menu"
+        "name", metavar="NAME", help="a listed name, PROVIDER/NAME, or none for the offline planner"
     )
     action.add(
         "test",
@@ -87,7 +87,7 @@ def _print(local: LocalModels, out: Output) -> Exit:
             "No model service is running on this machine "
             "(searched for Ollama, LM Studio, llama.cpp and Jan)."
         )
-    out.line(f"In use: {local.using}" if local.using else "In use: no model, only the menu")
+    out.line(f"In use: {local.using}" if local.using else "In use: no model, the offline planner")
     return Exit.DONE
 
 

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import AnswerNotWritten, Problem
 from obsidian_agent.terminal_text import block, line
 
@@ -48,14 +49,13 @@ class Stream(list[Any]):
         return iter(self._items)
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """The output of a command. With `as_json` standard output gets a single document only."""
 
     as_json: bool
     verbose: bool = False
     by_author: bool = False
-    """Whether the user wrote the plan: problems then name its steps, fields and references."""
+    """True if the user wrote the plan: problems then name its steps, fields and references."""
 
     def document(self, document: Any) -> None:
         """Write the command's JSON document, and the items of a `Stream` in it one at a time."""
@@ -118,10 +118,11 @@ class Output:
         return ask(question).strip().lower() in ("y", "yes")
 
     def problems(self, problems: Iterable[Problem]) -> None:
-        """Write problems to standard error, one per line.
+        """Write problems to standard error, one per line. Equal lines are written once.
 
         The author of a plan also gets the step, the pointer and the code of each problem.
         """
+        texts: dict[str, None] = {}
         for problem in problems:
             if self.as_json or self.by_author:
                 text = problem.message
@@ -129,7 +130,9 @@ class Output:
                 location = ", ".join(part for part in (step, problem.path, problem.code) if part)
             else:
                 text, location = problem.sentence, problem.file or ""
-            self.note(f"{text} ({location})" if location and location not in text else text)
+            texts[f"{text} ({location})" if location and location not in text else text] = None
+        for text in texts:
+            self.note(text)
 
     def confirmed(self, question: str, yes: bool, refusal: str = NOT_ASKED) -> bool:
         """Return True if the user approves, by `--yes` or on the terminal.

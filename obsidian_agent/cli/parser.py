@@ -27,8 +27,8 @@ MAX_NUMBER: Final = 1_000_000_000
 
 
 DESCRIPTION = """\
-Say what should change in your Obsidian vault, see every byte of it, approve it with one key, and
-undo it at any time.
+Say what should change in your Obsidian vault, see every line that will change, approve
+it with one key, and undo it at any time.
 
 obsidian-agent [VAULT] opens the terminal app. VAULT is a folder, or the name of a vault that
 Obsidian knows. See obsidian-agent COMMAND --help for the options of a command."""
@@ -58,12 +58,12 @@ COMMANDS: Final = {
     "rename": Subcommand("plan", "rename or move a note or folder; links keep working"),
     "history": Subcommand("history", "list runs, newest first"),
     "show": Subcommand("show", "show what a run changed, with diffs"),
-    "undo": Subcommand("undo", "undo the last run, or the given one"),
+    "undo": Subcommand("undo", "undo the last run, or the one you name"),
     "redo": Subcommand("redo", "redo the last undone run"),
     "recover": Subcommand("recover", "finish or roll back a run that a crash interrupted"),
     "audit": Subcommand("audit", "list changes to the vault and everything sent to models"),
     "macro": Subcommand("macro", "saved plans: list, run, save, show, …"),
-    "rule": Subcommand("rule", "rules that let plans wait: add, list, test, run, remove"),
+    "rule": Subcommand("rule", "rules that propose plans: add, list, test, run, remove"),
     "schedule": Subcommand("schedule", "a timer for the rules: install, status, remove"),
     "recipe": Subcommand(
         "recipe", "built-in plans with parameters, without a model: list, show, run"
@@ -73,7 +73,7 @@ COMMANDS: Final = {
     "index": Subcommand("index", "build or refresh the index of the vault, with figures"),
     "health": Subcommand("health", "findings about the vault with evidence, and their repairs"),
     "plugins": Subcommand("plugins", "suggest community plugins; nothing is installed"),
-    "companion": Subcommand("companion", "the plugin beside Obsidian: install, status, remove"),
+    "companion": Subcommand("companion", "the plugin for Obsidian: install, status, remove"),
     "threads": Subcommand("threads", "conversations: list, show, rename, delete"),
     "config": Subcommand("config", "settings and the source of each value: list, set, unset"),
     "key": Subcommand("key", "API keys of model services: save, forget, list; never displayed"),
@@ -83,7 +83,7 @@ COMMANDS: Final = {
     "tools": Subcommand("tools", "list the tools that plans can use"),
     "schema": Subcommand("schema", "print JSON Schemas"),
     "doctor": Subcommand("doctor", "check the vault, the state folder and the journal"),
-    "log": Subcommand("log", "show errors in the program itself"),
+    "log": Subcommand("log", "show internal errors of the program"),
     "completion": Subcommand("completion", "print a script for shell completion"),
     "policy": Subcommand("policy", "explain what is allowed for a file, and by which rule"),
     "mcp": Subcommand("mcp", "serve the vault to other agents over the Model Context Protocol"),
@@ -235,7 +235,7 @@ def context() -> Parser:
     group.add_argument(
         "--param", metavar="K=V", action="append", default=[], help="value of a parameter (repeat)"
     )
-    group.add_argument("--now", metavar="ISO", help="the run's clock")
+    group.add_argument("--now", metavar="ISO", help="date and time of the run, instead of now")
     group.add_argument(
         "--allow-deletes", action="store_true", help="this run may move notes to .trash"
     )
@@ -250,7 +250,7 @@ def planner() -> Parser:
     parser = Parser(add_help=False)
     group = parser.add_argument_group("planner")
     group.add_argument(
-        "--offline", action="store_true", help="the built-in planner: no model, no network"
+        "--offline", action="store_true", help="the offline planner: no model, no network"
     )
     group.add_argument(
         "--model",

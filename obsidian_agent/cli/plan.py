@@ -314,26 +314,26 @@ async def _plan(session: Session, options: argparse.Namespace, out: Output) -> P
 
             return answered(with_findings(verdict, session, options), out)
         case events.TurnFailed():
-            out.problems(verdict.problems)
-            return _failed(verdict.problem, out)
+            return _failed(verdict.problem, out, verdict.problems)
         case events.RoundsUsedUp():
             return _failed(Problem("API_ERROR", "The planner ended without a plan."), out)
         case _:
             assert_never(verdict)
 
 
-def _failed(problem: Problem, out: Output) -> Exit:
-    """Print the problem: a refusal of the instruction, or a failure of the service."""
+def _failed(problem: Problem, out: Output, causes: tuple[Problem, ...] = ()) -> Exit:
+    """Print the problem with its causes: a refusal of the instruction, or a failed service."""
     from obsidian_agent.agent.event_documents import result_document
     from obsidian_agent.agent.events import ExecutionResult
     from obsidian_agent.cli.report import refuse
 
     if problem.code in REFUSALS | {"ARGUMENT_INVALID"}:
+        out.problems(causes)
         return refuse((problem,), out)
     if out.as_json:
         result = ExecutionResult(
-            run_id=None, status="failed", success=False, outcome="error", errors=(problem,)
+            run_id=None, status="failed", success=False, outcome="error", errors=(problem, *causes)
         )
         out.document(result_document(result))
-    out.problems([problem])
+    out.problems([problem, *causes])
     return Exit.SERVICE

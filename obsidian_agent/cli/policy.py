@@ -112,7 +112,7 @@ def explain(wiring: Wiring, text: str, tool: Tool | None, agent: str = "") -> Ve
         return policy.verdict(
             tool,
             parse(text, PathUse.READ if reads else PathUse.UPDATE),
-            build_session(wiring).vault.resolve,
+            build_session(wiring).vault.view(),
         )
     except PathRefused as refusal:
         return Verdict("deny", refusal.code, "the path itself")

@@ -25,7 +25,7 @@ def arguments(commands: Commands) -> None:
     action = actions(
         commands.add("recipe", None, examples=["recipe list", "recipe show move", example])
     )
-    action.add("list", _list, summary="list all recipes by subject")
+    action.add("list", _list, summary="list all recipes by subject; inputs with ? are optional")
     action.add("show", _show, summary="print a recipe and its inputs as JSON").add_argument(
         "name", metavar="NAME"
     )
@@ -33,7 +33,7 @@ def arguments(commands: Commands) -> None:
         "run",
         _run,
         context(),
-        summary="preview, ask, execute; or answer a question",
+        summary="preview a recipe, ask, execute; or print its answer",
         examples=[example],
     )
     command.add_argument("name", metavar="NAME")

@@ -21,7 +21,9 @@ def arguments(commands: Commands) -> None:
     """Add the parser of this command."""
     command = commands.add("recover", recover_command, examples=["recover", "recover --roll-back"])
     mode = command.add_mutually_exclusive_group()
-    mode.add_argument("--finish", action="store_true", help="complete the run")
+    mode.add_argument(
+        "--finish", action="store_true", help="apply the remaining changes of the run"
+    )
     mode.add_argument("--roll-back", action="store_true", help="restore every file of the run")
 
 
@@ -54,7 +56,7 @@ def _list(runs: Runs, out: Output) -> Exit:
     if not interrupted:
         out.line(_NOTHING)
         return Exit.DONE
-    out.line("Complete with --finish, or restore every file with --roll-back.")
+    out.line("Apply the remaining changes with --finish, or restore every file with --roll-back.")
     return Exit.FAILED
 
 

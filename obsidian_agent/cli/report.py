@@ -8,6 +8,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from obsidian_agent.agent.event_documents import candidate_document, result_document
 from obsidian_agent.agent.events import (
     Answer,
@@ -23,7 +26,6 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.findings import findings
 from obsidian_agent.cli.exits import Exit, interruptible, of_problems, of_result
 from obsidian_agent.cli.output import Output, Stream, on_terminal, progress
-from obsidian_agent.dataclass import dataclass, field, fields, replace
 from obsidian_agent.errors import PlanError, Problem, VaultError
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.result import Preview, change_document, preview_document, rejected_document
@@ -33,34 +35,32 @@ from obsidian_agent.terminal_text import counted
 from obsidian_agent.vault.views.changes import NetChange
 
 MAX_PATHS: Final = 3
-"""Paths that one sentence lists."""
+"""Maximum number of paths listed in a message."""
 
 _SIGNS: Final = {"create": "+", "modify": "~", "delete": "-", "rename": ">", "mkdir": "+"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRequest:
+class RunRequest(Struct, frozen=True, kw_only=True):
     """A plan document to run, with its parameters."""
 
     document: object
     values: Mapping[str, Any]
     yes: bool
-    """Whether `--yes` approves the plan in advance."""
+    """True if `--yes` approves the plan in advance."""
     expect_hash: str | None = None
     """The only hash of a plan that may run."""
     instruction: str | None = None
     agent: str = ""
     """The agent that made the plan."""
     tried: Preview | None = None
-    """The preview that the planner made of this document."""
+    """The preview that the planner already made of this document."""
 
 
-@dataclass(slots=True)
-class _StagedRun:
+class _StagedRun(Struct):
     """A run in one or more stages: steps that depend on a command are previewed after it has run.
 
     Each stage is approved on its own. `--yes` covers a later stage if its preview is the expected
-    one. It never covers text of notes under `share_deny` that the plan puts elsewhere.
+    one. It never covers a plan that depends on notes that `share_deny` protects.
     """
 
     session: Session
@@ -118,7 +118,7 @@ class _StagedRun:
         return self.session.plans.dry_run(self.request.document, self.request.values, options)
 
     def _following(self, preview: Preview) -> Preview | None:
-        """Return the preview of the next stage if the commands of this one change nothing."""
+        """Return the preview of the next stage if the commands of this stage change no file."""
         if not preview.deferred or not preview.valid:
             return None
         return self.session.plans.expected(preview, self.request.document, self.request.values)
@@ -201,10 +201,8 @@ def _joined(stages: Sequence[ExecutionResult]) -> ExecutionResult:
     if len(stages) == 1:
         return stages[0]
     effects = {
-        item.name: tuple(
-            sorted({effect for stage in stages for effect in getattr(stage.effects, item.name)})
-        )
-        for item in fields(Effects)
+        name: tuple(sorted({effect for stage in stages for effect in getattr(stage.effects, name)}))
+        for name in Effects.__struct_fields__
     }
     return replace(
         stages[-1],
@@ -268,7 +266,7 @@ def needs_input(
     missing: tuple[str, ...] = (),
     candidates: tuple[Candidate, ...] = (),
 ) -> Exit:
-    """Print what the user must choose or add before anything is run."""
+    """Print the candidates to choose from, or the values to add, before anything is run."""
     if out.as_json:
         result = ExecutionResult(
             run_id=None,
@@ -380,7 +378,7 @@ def _approved(session: Session, preview: Preview, out: Output) -> bool:
 
 
 def _not_approved(preview: Preview) -> str:
-    """Return why a plan was not approved. `--yes` does not cover every plan."""
+    """Return the message for a plan that was not approved."""
     paths = [flag.path or "" for flag in preview.flags if flag.kind == "deniedText"]
     if not paths:
         return "The plan was not approved."
@@ -388,8 +386,8 @@ def _not_approved(preview: Preview) -> str:
     if len(paths) > MAX_PATHS:
         names = f"{names} and {len(paths) - MAX_PATHS} more"
     return (
-        "The plan was not approved: it puts text of notes under share_deny into "
-        f"{names}, which --yes never covers."
+        "The plan was not approved: notes that share_deny protects are involved in what it does to "
+        f"{names}. --yes never covers that."
     )
 
 
@@ -425,6 +423,9 @@ def _remaining_lines(remaining: Effects) -> Iterator[str]:
 
 
 def _result_lines(result: ExecutionResult) -> Iterator[str]:
+    if result.success and result.total_steps and not result.completed_steps:
+        yield "Nothing was done: every step was skipped."
+        return
     effects = result.effects
     counts = [
         (len(effects.created), "created"),

@@ -26,21 +26,29 @@ def arguments(commands: Commands) -> None:
     action = actions(commands.add("rule", None, examples=examples))
     command = action.add("add", _add, summary="add a rule, or replace the one of this name")
     command.add_argument("name", metavar="NAME")
-    command.add_argument("--notes", default="", metavar="QUERY", help="when these notes change")
-    command.add_argument("--at", default="", metavar="CRON", help="five fields, as 0 7 * * mon-fri")
+    command.add_argument(
+        "--notes", default="", metavar="QUERY", help="run when these notes change, e.g. tag:#done"
+    )
+    command.add_argument(
+        "--at", default="", metavar="CRON", help="run at these times, e.g. 0 7 * * mon-fri"
+    )
     command.add_argument("--recipe", default="", metavar="RECIPE")
     command.add_argument("--macro", default="", metavar="MACRO")
     command.add_argument(
-        "--param", action="append", default=[], metavar="K=V", help="a value (repeat)"
+        "--param", action="append", default=[], metavar="K=V", help="value of a parameter (repeat)"
     )
-    command.add_argument("--now", metavar="ISO", help="the time it is")
-    action.add("list", _list, summary="the rules of the vault")
-    command = action.add("test", _test, summary="what a rule would have proposed in 30 days")
+    command.add_argument("--now", metavar="ISO", help="date and time to use, instead of now")
+    action.add("list", _list, summary="list the rules of the vault")
+    command = action.add(
+        "test", _test, summary="show what a rule would have proposed in the last 30 days"
+    )
     command.add_argument("name", metavar="NAME")
-    command.add_argument("--now", metavar="ISO", help="the time it is")
-    command = action.add("run", _run, summary="look at the rules that are due; plans wait")
+    command.add_argument("--now", metavar="ISO", help="date and time to use, instead of now")
+    command = action.add(
+        "run", _run, summary="run the rules that are due; their plans wait for approval"
+    )
     command.add_argument("name", nargs="?", metavar="NAME", help="only this rule, due or not")
-    command.add_argument("--now", metavar="ISO", help="the time it is")
+    command.add_argument("--now", metavar="ISO", help="date and time to use, instead of now")
     command = action.add("remove", _remove, summary="remove a rule")
     command.add_argument("name", metavar="NAME")
     approval(command)
@@ -86,7 +94,10 @@ def _add(options: argparse.Namespace, out: Output) -> Exit:
     _store(options).put(rule)
     if out.as_json:
         out.document(rule.to_json())
-    out.line(f"The rule “{rule.name}” is on. It only proposes: see obsidian-agent plans list.")
+    out.line(
+        f"The rule “{rule.name}” is on. It only proposes plans. "
+        "List them with: obsidian-agent plans list"
+    )
     return Exit.DONE
 
 

@@ -1,4 +1,4 @@
-"""`schedule …`: a timer of the system that looks at the vault's rules while no app is open."""
+"""`schedule …`: a system timer that checks the vault's rules while the app is closed."""
 
 from __future__ import annotations
 
@@ -14,32 +14,38 @@ if TYPE_CHECKING:
     from obsidian_agent.services.schedule import Timer
 
 _MINUTES = (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30)
-"""Divisors of an hour, so that a timer runs at equal distances."""
+"""Divisors of an hour, so that the timer runs at regular intervals."""
 
 
 def arguments(commands: Commands) -> None:
     """Add the parser of this command and of its actions."""
     examples = ["schedule install --every 10", "schedule status", "schedule remove"]
     action = actions(commands.add("schedule", None, examples=examples))
-    command = action.add("install", _install, summary="show a timer for the rules, ask, install it")
+    command = action.add(
+        "install", _install, summary="show a timer that checks the rules, ask, install it"
+    )
     command.add_argument(
-        "--every", type=whole_number, default=10, metavar="MINUTES", help="default: 10"
+        "--every",
+        type=whole_number,
+        default=10,
+        metavar="MINUTES",
+        help="time between two checks (default: 10)",
     )
     approval(command)
-    action.add("status", _status, summary="whether the timer is installed")
+    action.add("status", _status, summary="show whether the timer is installed")
     approval(action.add("remove", _remove, summary="remove the timer"))
 
 
 def _timer(options: argparse.Namespace, minutes: int = 10) -> Timer:
     from obsidian_agent.services.schedule import timer
 
-    further = []
+    global_options = []
     if options.state_dir:
-        further += ["--state-dir", options.state_dir]
+        global_options += ["--state-dir", options.state_dir]
     if options.config:
-        further += ["--config", options.config]
+        global_options += ["--config", options.config]
     with open_vault(options) as store:
-        return timer(store.real_path, further, minutes)
+        return timer(store.real_path, global_options, minutes)
 
 
 def _install(options: argparse.Namespace, out: Output) -> Exit:
@@ -54,7 +60,7 @@ def _install(options: argparse.Namespace, out: Output) -> Exit:
     install(timer)
     if out.as_json:
         out.document({"installed": True, "kind": timer.kind})
-    out.line("Installed. Its rules only propose: see obsidian-agent plans list.")
+    out.line("Installed. Rules only propose plans. List them with: obsidian-agent plans list")
     return Exit.DONE
 
 

@@ -31,7 +31,7 @@ def arguments(commands: Commands) -> None:
         type=whole_number,
         default=50,
         metavar="N",
-        help="hits at most (default 50, no more than 1000)",
+        help="maximum number of hits (default 50, at most 1000)",
     )
     command.add_argument(
         "--offset", type=whole_number, default=0, metavar="N", help="skip the first N hits"
@@ -42,7 +42,9 @@ def arguments(commands: Commands) -> None:
     command.add_argument(
         "--literal", action="store_true", help="search for QUERY as written, not for its words"
     )
-    command.add_argument("--case-sensitive", action="store_true", help="with --regex and --literal")
+    command.add_argument(
+        "--case-sensitive", action="store_true", help="match case, with --regex or --literal"
+    )
 
 
 def search_command(options: argparse.Namespace, out: Output) -> Exit:

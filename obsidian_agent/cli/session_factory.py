@@ -331,16 +331,23 @@ def read_bytes(name: str, limit: int) -> bytes:
         ) from error
 
 
+def _source(name: str) -> str:
+    return "standard input" if name == "-" else name
+
+
 def read_text(name: str) -> str:
     """Read a selection from a UTF-8 file, or from standard input for `-`."""
     data = read_bytes(name, MAX_SELECTION_BYTES)
     if len(data) > MAX_SELECTION_BYTES:
         raise ConfigError(
-            f"{name} is larger than {MAX_SELECTION_BYTES:,} bytes, the limit for a selection.",
+            f"The selection in {_source(name)} is larger than {MAX_SELECTION_BYTES >> 20} MB.",
             code="FILE_TOO_LARGE",
-            path=name,
+            path=None if name == "-" else name,
         )
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{name} is not UTF-8 text.", path=name) from error
+        raise ConfigError(
+            f"The selection in {_source(name)} is not UTF-8 text.",
+            path=None if name == "-" else name,
+        ) from error

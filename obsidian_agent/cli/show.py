@@ -34,6 +34,8 @@ def show_command(options: argparse.Namespace, out: Output) -> Exit:
         out.line(f"{change.kind}  {change.path}{target}")
         for line in diff.splitlines()[2:]:
             out.line(f"  {line}")
+    for text in run.left_out:
+        out.line(f"left out  {text}")
     return Exit.DONE
 
 

@@ -8,12 +8,13 @@ import sys
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec.structs import replace
+
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.history import ALL_RUNS
 from obsidian_agent.cli.output import NOT_ASKED, Output, on_terminal
 from obsidian_agent.cli.parser import Commands, UsageError, approval
 from obsidian_agent.cli.session_factory import open_session
-from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import JournalError
 from obsidian_agent.terminal_text import counted
 

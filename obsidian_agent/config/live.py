@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import Struct, field
 from pydantic import ValidationError
 
 from obsidian_agent.config.layers import (
@@ -18,7 +19,6 @@ from obsidian_agent.config.layers import (
     load_layers,
 )
 from obsidian_agent.config.settings import NO_MODEL, Settings
-from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError
 
 Source = Literal["default", "file", "vault", "environment", "option"]
@@ -48,8 +48,7 @@ _BOOLEANS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SettingRow:
+class SettingRow(Struct, frozen=True):
     """A setting with its value, for display and editing.
 
     `variable` is the environment variable that overrides the file. The source "vault" is the
@@ -79,8 +78,7 @@ class SettingRow:
                 return ""
 
 
-@dataclass(slots=True)
-class LiveSettings:
+class LiveSettings(Struct):
     """The settings in use for a vault's real path. Methods may block.
 
     Without a `file` they are not stored.

@@ -98,7 +98,7 @@ class Settings(BaseModel):
         None,
         "Model",
         "Model",
-        "PROVIDER/NAME, such as openai/gpt-5 or ollama/qwen3. none, or empty: only the menu.",
+        "PROVIDER/NAME, such as openai/gpt-5 or ollama/qwen3. none, or empty: the offline planner.",
     )
     base_url: str | None = _field(
         None,

@@ -2,39 +2,46 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import repeat
 from typing import Final
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.health.names import has_placeholder
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_block
-from obsidian_agent.vault.markdown.lines import tasks, without_block_id
+from obsidian_agent.vault.markdown.lines import scan, tasks_of, without_block_id
 from obsidian_agent.vault.markdown.model import NoteTask
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 
 _WORD: Final = re.compile(r"\w+")
 _STRUCTURE: Final = re.compile(r"(?m)^[ \t]*(?:#{1,6}[ \t].*|[-*+][ \t]*(?:\[.\])?[ \t]*|---+|>)$")
-_OPEN_TASK: Final = re.compile(r"\[[ /]\]")
+_DUE_MARKS: Final = tuple(mark.encode() for mark in ("📅", "📆", "🗓", "due::", "@due("))
 _TASK_LINE: Final = re.compile(
     r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[(?P<status>[^\]\r\n])\][ \t]+(?P<text>.*)$", re.MULTILINE
 )
 _HIDING: Final = re.compile(r"```|~~~|%%|<!--|\$\$|<(?:script|pre|style|textarea)", re.IGNORECASE)
-"""Where code, comments, formulas or HTML may hide a task."""
+"""Starts of code, comments, formulas and HTML, which may hide a task."""
 _DUE: Final = re.compile(
     r"(?:📅|📆|🗓)\ufe0f?\s*(\d{4}-\d{2}-\d{2})|[\[(]due::\s*(\d{4}-\d{2}-\d{2})\s*[\])]"
     r"|@due\((\d{4}-\d{2}-\d{2})\)"
 )
-_CONFLICT_MARKS: Final = ("<<<<<<< ", "\n=======\n", "\n>>>>>>> ")
+_CONFLICT_MARKS: Final = (b"<<<<<<< ", b"\n=======\n", b"\n>>>>>>> ")
+_BOM: Final = "\ufeff".encode()
+_OPENING: Final = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n")
+_CLOSING: Final = re.compile(rb"---(?<![^\n]---)[ \t]*\r?(?:\n|\Z)")
+"""The fences of properties, as `find_frontmatter` finds them in a decoded text."""
+_BLANKS: Final = b" \t\r\n"
 
 MIN_PROSE: Final = 20
 """Characters without headings and empty list items below which equal texts mean nothing."""
+_MIN_PIECE: Final = 20
+"""Bytes of a sentence that counts."""
 _MIN_PIECES: Final = 4
 _MIN_WORDS: Final = 30
 _SKETCH: Final = 8
@@ -45,8 +52,7 @@ SIMILAR: Final = 0.9
 """Share of words that near-identical texts have in common."""
 
 
-@dataclass(frozen=True, slots=True)
-class OverdueTask:
+class OverdueTask(Struct, frozen=True):
     """An open task whose due date is over. `line` counts from 1, `due` is YYYY-MM-DD."""
 
     line: int
@@ -54,8 +60,7 @@ class OverdueTask:
     due: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoteDigest:
+class NoteDigest(Struct, frozen=True, kw_only=True):
     """The facts about a note's text that checks use.
 
     `body_hash` is None for a text of a few words. `broken` says why the properties cannot be read.
@@ -64,7 +69,7 @@ class NoteDigest:
     is_empty: bool = False
     has_conflict_marks: bool = False
     broken: str = ""
-    body_hash: bytes | None = None
+    body_hash: int | None = None
     sketch: tuple[int, ...] = ()
     overdue: tuple[OverdueTask, ...] = ()
 
@@ -81,22 +86,20 @@ class Digests:
                 continue
             # Properties that the index has read are valid.
             has_properties = bool(survey.facts[note].properties)
-            self.of[note] = _digest(
-                data.decode("utf-8", "replace"), today, has_properties=has_properties
-            )
+            self.of[note] = _digest(data, today, has_properties=has_properties)
 
     @cached_property
     def identical(self) -> list[list[VaultPath]]:
         """The groups of notes with the same text, apart from their properties."""
-        groups: dict[bytes, list[VaultPath]] = {}
+        notes_of: dict[int, list[VaultPath]] = {}
         for note, digest in self.of.items():
             if digest.body_hash is not None:
-                groups.setdefault(digest.body_hash, []).append(note)
-        return [
-            group
-            for group in groups.values()
-            if len(group) > 1 and _has_prose(self._body(group[0]))
-        ]
+                notes_of.setdefault(digest.body_hash, []).append(note)
+        groups: dict[str, list[VaultPath]] = {}
+        for notes in notes_of.values():
+            for note in notes if len(notes) > 1 else ():
+                groups.setdefault(self._body(note), []).append(note)
+        return [group for body, group in groups.items() if len(group) > 1 and _has_prose(body)]
 
     @cached_property
     def similar(self) -> list[tuple[VaultPath, VaultPath, float]]:
@@ -130,44 +133,47 @@ class Digests:
 
     def _body(self, note: VaultPath) -> str:
         data = self._survey.index.text(note)
-        return _body_of(data.decode("utf-8", "replace")) if isinstance(data, bytes) else ""
+        return _body_of(data).decode("utf-8", "replace") if isinstance(data, bytes) else ""
 
 
-def _digest(text: str, today: str, *, has_properties: bool) -> NoteDigest:
-    body = _body_of(text)
-    overdue = _overdue(text, today) if _OPEN_TASK.search(text) and _DUE.search(text) else ()
+def _digest(data: bytes, today: str, *, has_properties: bool) -> NoteDigest:
+    body = _body_of(data)
+    has_due_date = any(mark in data for mark in _DUE_MARKS)
     return NoteDigest(
-        is_empty=not body and (body is text or not text.strip("\ufeff \t\r\n")),
-        has_conflict_marks=all(mark in text for mark in _CONFLICT_MARKS),
-        broken="" if has_properties else _broken_properties(text),
-        body_hash=_hash_of(body),
+        is_empty=not body and not data.removeprefix(_BOM).strip(_BLANKS),
+        has_conflict_marks=all(mark in data for mark in _CONFLICT_MARKS),
+        broken="" if has_properties else _broken_properties(data),
+        body_hash=hash(body) if len(body) >= MIN_PROSE else None,
         sketch=_sketch(body),
-        overdue=overdue,
+        overdue=_overdue(data.decode("utf-8", "replace"), today) if has_due_date else (),
     )
 
 
-def _body_of(text: str) -> str:
-    front = find_frontmatter(text) if text.startswith(("---", "\ufeff---")) else None
-    body = text if front is None else text[front.body_start :]
-    if "\r" in body:
-        body = body.replace("\r\n", "\n")
-    return body.strip("\ufeff \t\n")
+def _body_start(data: bytes) -> int:
+    """Return where the text below the properties begins; 0 without properties."""
+    opening = _OPENING.match(data)
+    closing = _CLOSING.search(data, opening.end()) if opening is not None else None
+    return closing.end() if closing is not None else 0
+
+
+def _body_of(data: bytes) -> bytes:
+    """Return the text below the properties, without carriage returns and outer blanks."""
+    body = data[_body_start(data) :]
+    if b"\r" in body:
+        body = body.replace(b"\r\n", b"\n")
+    return body.removeprefix(_BOM).strip(_BLANKS)
 
 
 def _has_prose(body: str) -> bool:
     return len(_STRUCTURE.sub("", body).strip()) >= MIN_PROSE
 
 
-def _hash_of(body: str) -> bytes | None:
-    if len(body) < MIN_PROSE:
-        return None
-    return hashlib.blake2b(body.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _sketch(body: str) -> tuple[int, ...]:
-    sentences = body.replace(". ", "\n").split("\n")
-    pieces = {hash(sentence) for sentence in sentences if len(sentence) >= MIN_PROSE}
-    if len(pieces) < _MIN_PIECES or body.count(" ") < _MIN_WORDS:
+def _sketch(body: bytes) -> tuple[int, ...]:
+    if body.count(b" ") < _MIN_WORDS:
+        return ()
+    sentences = body.replace(b". ", b"\n").split(b"\n")
+    pieces = {hash(sentence) for sentence in sentences if len(sentence) >= _MIN_PIECE}
+    if len(pieces) < _MIN_PIECES:
         return ()
     return tuple(sorted(pieces)[:_SKETCH])
 
@@ -179,8 +185,11 @@ def _overlap(first: Mapping[str, int], second: Mapping[str, int]) -> float:
     return shared / (total - shared) if total else 0.0
 
 
-def _broken_properties(text: str) -> str:
-    front = find_frontmatter(text) if text.startswith(("---", "\ufeff---")) else None
+def _broken_properties(data: bytes) -> str:
+    if not _body_start(data):
+        return ""
+    text = data.decode("utf-8", "replace")
+    front = find_frontmatter(text)
     if front is None:
         return ""
     block = text[front.content_start : front.content_end]
@@ -198,7 +207,10 @@ def _overdue(text: str, today: str) -> tuple[OverdueTask, ...]:
     if not lines:
         return ()
     is_hidden = _HIDING.search(text, 0, lines[-1].start()) is not None
-    listed = tasks(text) if is_hidden else map(_task_at, repeat(text), lines)
+    if is_hidden:
+        listed: Iterable[NoteTask] = tasks_of(scan(text, stop=lines[-1].end()))
+    else:
+        listed = map(_task_at, repeat(text), lines)
     return tuple(
         OverdueTask(task.line, task.text, due)
         for task in listed

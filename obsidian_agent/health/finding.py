@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
 
 FindingKind = Literal[
     "unresolved-link",
@@ -31,16 +31,14 @@ FindingKind = Literal[
 KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 
 
-@dataclass(frozen=True, slots=True)
-class RepairStep:
+class RepairStep(Struct, frozen=True):
     """A call of a tool that a repair consists of."""
 
     tool: str
     args: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class RepairChoice:
+class RepairChoice(Struct, frozen=True):
     """One way to repair a finding. `title` is a sentence for the user."""
 
     title: str
@@ -52,8 +50,7 @@ class RepairChoice:
         return {"title": self.title, "steps": steps}
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
+class Repair(Struct, frozen=True):
     """The choices of a finding, the likeliest first.
 
     `preselected`: the evidence names exactly one repair, the first choice. All others are
@@ -69,8 +66,7 @@ class Repair:
         return {"preselected": self.preselected, "choices": choices}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HealthFinding:
+class HealthFinding(Struct, frozen=True, kw_only=True):
     """One thing that may need attention.
 
     `path` is the note that has to change, or the file itself; `subject` is what is wrong in it and
@@ -102,12 +98,11 @@ class HealthFinding:
         return document
 
 
-@dataclass(frozen=True, slots=True)
-class HealthReport:
-    """The findings about a vault without those that the user ignores, and how many these are."""
+class HealthReport(Struct, frozen=True):
+    """The findings about a vault, and apart from them those that the user ignores."""
 
     findings: tuple[HealthFinding, ...]
-    ignored: int = 0
+    ignored: tuple[HealthFinding, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -118,7 +113,7 @@ class HealthReport:
     def to_json(self) -> dict[str, Any]:
         """Return the report as `health --json` prints it."""
         findings = [finding.to_json() for finding in self.findings]
-        return {"findings": findings, "counts": self.counts, "ignored": self.ignored}
+        return {"findings": findings, "counts": self.counts, "ignored": len(self.ignored)}
 
 
 def in_order(findings: Sequence[HealthFinding]) -> tuple[HealthFinding, ...]:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Set
 from functools import cached_property
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass
-from obsidian_agent.errors import PathRefused, VaultError
+from msgspec import Struct
+
+from obsidian_agent.errors import PathRefused, Problem, VaultError
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
 from obsidian_agent.health.names import has_placeholder, is_date, spelling_key
 from obsidian_agent.health.survey import VaultSurvey
@@ -33,8 +34,7 @@ _MAX_CHOICES: Final = 5
 _TITLE: Final = re.compile(rb"^# +(.+?)[ \t#]*\r?$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Lost:
+class _Lost(Struct, frozen=True):
     """A name without a file in one note: the link as written first, and its line."""
 
     source: VaultPath
@@ -65,9 +65,12 @@ def _lost_links(survey: VaultSurvey) -> Iterator[_Lost]:
         if not targets:
             continue
         try:
-            links = links_where(source, survey.view.read(source), targets.__contains__)
+            data = survey.index.text(source) if source.is_note else survey.view.read(source)
         except VaultError:
             continue
+        if isinstance(data, Problem):
+            continue
+        links = links_where(source, data, targets.__contains__)
         first: dict[str, Link] = {}
         for link in links:
             first.setdefault(link_key(unresolved_name(link.target)), link)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from merge3 import Merge3
+from msgspec import Struct
 
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.vault.frontmatter.properties import (
     edit_properties,
@@ -27,8 +27,7 @@ _MIN_LIKENESS: Final = 0.5
 """The share of lines that a base has in common with the copy."""
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(Struct, frozen=True):
     """A merged text. `is_clean`: the base is known, and no change overlaps with another."""
 
     text: str
@@ -173,9 +172,52 @@ class _LineMerge:
                 case "b":
                     yield from self._copy[span[0] : span[1]]
                 case _:
-                    self.conflicts += 1
-                    yield f"<<<<<<< {self._names[0]}{self._newline}"
-                    yield from self._own[span[2] : span[3]]
-                    yield f"======={self._newline}"
-                    yield from self._copy[span[4] : span[5]]
-                    yield f">>>>>>> {self._names[1]}{self._newline}"
+                    base = self._base[span[0] : span[1]]
+                    own, copy = self._own[span[2] : span[3]], self._copy[span[4] : span[5]]
+                    combined = _combined(base, own, copy)
+                    yield from self._conflict(own, copy) if combined is None else combined
+
+    def _conflict(self, own: Sequence[str], copy: Sequence[str]) -> list[str]:
+        """Return both versions of some lines in the marks of a conflict."""
+        self.conflicts += 1
+        return [
+            f"<<<<<<< {self._names[0]}{self._newline}",
+            *own,
+            f"======={self._newline}",
+            *copy,
+            f">>>>>>> {self._names[1]}{self._newline}",
+        ]
+
+
+class _LineEdit(NamedTuple):
+    """New lines for the lines of a base from `start` to `end`."""
+
+    start: int
+    end: int
+    lines: tuple[str, ...]
+
+
+def _combined(base: Sequence[str], own: Sequence[str], copy: Sequence[str]) -> list[str] | None:
+    """Return lines with the edits of both sides, or None if two edits concern the same lines.
+
+    Edits of neighbouring lines are no conflict, unlike for `Merge3`.
+    """
+    if not base:
+        return None
+    edits = sorted({*_line_edits(base, own), *_line_edits(base, copy)})
+    combined: list[str] = []
+    position, last = 0, None
+    for edit in edits:
+        if edit.start < position or (last is not None and last[:2] == edit[:2]):
+            return None
+        combined += base[position : edit.start]
+        combined += edit.lines
+        position, last = edit.end, edit
+    return combined + list(base[position:])
+
+
+def _line_edits(base: Sequence[str], lines: Sequence[str]) -> Iterator[_LineEdit]:
+    opcodes = SequenceMatcher(None, base, lines, autojunk=False).get_opcodes()
+    for tag, start, end, new_start, new_end in opcodes:
+        if tag != "equal":
+            yield _LineEdit(start, end, tuple(lines[new_start:new_end]))

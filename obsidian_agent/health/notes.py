@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -80,12 +81,16 @@ def overdue_tasks(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFindi
     """Yield the open tasks that are past their due dates."""
     today = survey.settings.now.date().isoformat()
     for note, digest in digests.of.items():
+        counts: Counter[str] = Counter()
         for task in digest.overdue:
+            counts[task.text] += 1
+            number = counts[task.text]
             yield HealthFinding(
                 kind="overdue-task",
                 path=note.text,
                 line=task.line,
-                subject=task.text,
+                # Equal tasks of a note are different findings.
+                subject=task.text if number == 1 else f"{task.text}\n{number}",
                 text=f"Due {task.due}: {_excerpt(task.text)}",
                 evidence=f"due {task.due}, still open",
                 repair=_task_repair(note, task, today),
@@ -93,7 +98,7 @@ def overdue_tasks(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFindi
 
 
 def _task_repair(note: VaultPath, task: OverdueTask, today: str) -> Repair:
-    words = {"path": note.text, "text": task.text}
+    words = {"path": note.text, "text": task.text, "line": task.line}
     return Repair(
         (
             RepairChoice("Due today", (RepairStep("vault.setTaskDue", words | {"due": today}),)),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
 
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
-from obsidian_agent.health.survey import VaultSurvey
+from obsidian_agent.health.survey import RULES_FILE, PropertyRule, VaultSurvey
+from obsidian_agent.vault.index.index import tag_key, tag_within
 from obsidian_agent.vault.paths.path import VaultPath
 
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -24,28 +27,108 @@ _USUAL: Final = 0.9
 """Share of the notes that makes a type the usual one."""
 _MAX_VALUES: Final = 40
 """Different values above which a property is free text."""
+_MAX_LISTED: Final = 12
+"""Different values up to which they are a rule that can be shown, or choices."""
 _CLEAR_MAJORITY: Final = 3
+
+
+class _Use(NamedTuple):
+    """A property of a note, by its name as written."""
+
+    note: VaultPath
+    name: str
+    value: Any
 
 
 def property_types(survey: VaultSurvey) -> Iterator[HealthFinding]:
     """Yield values that do not have the type of their property.
 
-    The type is Obsidian's (types.json), otherwise the one that nearly all notes use.
+    The type is that of a rule of the vault, Obsidian's (types.json), or the one that nearly all
+    notes use, at least those of a folder or with a tag.
     """
-    values: dict[str, list[tuple[VaultPath, str, Any]]] = defaultdict(list)
+    uses = _uses_by_key(survey)
+    reported: set[tuple[VaultPath, str]] = set()
+    for source, rules in (
+        (RULES_FILE, survey.settings.property_rules),
+        ("Obsidian's property types", _obsidian_rules(survey)),
+        ("nearly all other notes", inferred_rules(survey, uses)),
+    ):
+        for rule in rules:
+            for use in _covered(survey, rule, uses) if rule.type in _CHECKS else ():
+                if (use.note, use.name) in reported:
+                    continue
+                reported.add((use.note, use.name))
+                if not _CHECKS[rule.type](use.value):
+                    origin = f"{source}{_scope(rule)}"
+                    yield _type_finding(use.note, use.name, use.value, rule.type, origin)
+
+
+def property_rules(survey: VaultSurvey) -> list[PropertyRule]:
+    """Return the rules that apply: those of the vault, Obsidian's types, and inferred ones."""
+    inferred = inferred_rules(survey, _uses_by_key(survey))
+    return [*survey.settings.property_rules, *_obsidian_rules(survey), *inferred]
+
+
+def inferred_rules(survey: VaultSurvey, uses: Mapping[str, list[_Use]]) -> Iterator[PropertyRule]:
+    """Yield the rules that nearly all notes follow, in the whole vault or in a folder or tag."""
+    declared = survey.settings.property_types
+    for key, all_uses in uses.items():
+        if key in declared:
+            continue
+        rule = PropertyRule(property=all_uses[0].name)
+        if usual := _usual_type(all_uses):
+            yield replace(rule, type=usual, values=_few_values(all_uses))
+            continue
+        scopes: dict[tuple[str, str], list[_Use]] = defaultdict(list)
+        for use in all_uses:
+            if not use.note.parent.is_root:
+                scopes[use.note.parent.text, ""].append(use)
+            for tag in survey.facts[use.note].tags:
+                scopes["", tag].append(use)
+        for (folder, tag), members in scopes.items():
+            if usual := _usual_type(members):
+                values = _few_values(members)
+                yield replace(rule, folder=folder, tag=tag, type=usual, values=values)
+
+
+def _uses_by_key(survey: VaultSurvey) -> dict[str, list[_Use]]:
+    """Return the values of each property by its lower-case name, without empty ones."""
+    uses: dict[str, list[_Use]] = defaultdict(list)
     for note in survey.notes:
         for name, value in survey.facts[note].properties.items():
             if name.lower() not in _OWN and value is not None and value != "":
-                values[name.lower()].append((note, name, value))
-    declared = survey.settings.property_types
-    for key, uses in values.items():
-        expected = declared.get(key) or _usual_type(uses)
-        if expected is None or expected not in _CHECKS:
+                uses[name.lower()].append(_Use(note, name, value))
+    return uses
+
+
+def _obsidian_rules(survey: VaultSurvey) -> list[PropertyRule]:
+    types = survey.settings.property_types
+    return [PropertyRule(property=name, type=kind) for name, kind in types.items()]
+
+
+def _covered(
+    survey: VaultSurvey, rule: PropertyRule, uses: Mapping[str, list[_Use]]
+) -> Iterator[_Use]:
+    """Yield the uses of a property that a rule is about."""
+    folder, tag = rule.folder.strip("/"), tag_key(rule.tag.removeprefix("#"))
+    for use in uses.get(rule.property.lower(), ()):
+        if folder and not use.note.text.startswith(f"{folder}/"):
             continue
-        source = "Obsidian's property types" if key in declared else "nearly all other notes"
-        for note, name, value in uses:
-            if not _CHECKS[expected](value):
-                yield _type_finding(note, name, value, expected, source)
+        tags = survey.facts[use.note].tags if tag else ()
+        if not tag or any(tag_within(tag_key(own), tag) for own in tags):
+            yield use
+
+
+def _scope(rule: PropertyRule) -> str:
+    folder = f" in {rule.folder}" if rule.folder else ""
+    return folder + (f" tagged #{rule.tag.removeprefix('#')}" if rule.tag else "")
+
+
+def _few_values(uses: Sequence[_Use]) -> tuple[str, ...]:
+    """Return the texts of a property if they are few and each is in several notes."""
+    counts = Counter(text for use in uses for text in _texts(use.value))
+    is_list = 0 < len(counts) <= _MAX_LISTED and min(counts.values()) > 1
+    return tuple(sorted(counts)) if is_list else ()
 
 
 def _is_date(value: Any) -> bool:
@@ -82,10 +165,10 @@ def _type_of(value: Any) -> str:
     return "text"
 
 
-def _usual_type(uses: list[tuple[VaultPath, str, Any]]) -> str | None:
+def _usual_type(uses: Sequence[_Use]) -> str | None:
     if len(uses) < _MIN_NOTES:
         return None
-    ((usual, count),) = Counter(_type_of(value) for *_, value in uses).most_common(1)
+    ((usual, count),) = Counter(_type_of(use.value) for use in uses).most_common(1)
     return usual if count >= _USUAL * len(uses) else None
 
 
@@ -102,7 +185,7 @@ def _type_finding(
         kind="property-type",
         path=note.text,
         subject=name,
-        text=f"{name}: {_formatted(value)} is no {kind}.",
+        text=f"{name}: {_formatted(value)} is not of the type {kind}.",
         evidence=f"{kind} according to {source}",
         repair=Repair(choices) if choices else None,
     )
@@ -132,12 +215,14 @@ def _formatted(value: Any) -> str:
 
 
 def property_values(survey: VaultSurvey) -> Iterator[HealthFinding]:
-    """Yield property values that differ from a more frequent one in case or spaces only."""
+    """Yield values that a rule does not allow, or that differ in case or spaces only."""
+    yield from _not_allowed(survey)
+    ruled = {rule.property.lower() for rule in survey.settings.property_rules if rule.values}
     uses: dict[str, dict[str, list[VaultPath]]] = defaultdict(dict)
     names: dict[str, str] = {}
     for note in survey.notes:
         for name, value in survey.facts[note].properties.items():
-            if name.lower() in _OWN:
+            if name.lower() in _OWN or name.lower() in ruled:
                 continue
             names.setdefault(name.lower(), name)
             for text in {text for text in _texts(value) if 0 < len(text) <= 60}:
@@ -145,6 +230,45 @@ def property_values(survey: VaultSurvey) -> Iterator[HealthFinding]:
     for key, values in uses.items():
         if len(values) <= _MAX_VALUES:
             yield from _value_findings(survey, names[key], values)
+
+
+def _not_allowed(survey: VaultSurvey) -> Iterator[HealthFinding]:
+    """Yield values that are not among those of a rule of the vault."""
+    uses = _uses_by_key(survey)
+    for rule in survey.settings.property_rules:
+        for use in _covered(survey, rule, uses) if rule.values else ():
+            for text in _texts(use.value):
+                if text in rule.values:
+                    continue
+                choices = [
+                    RepairChoice(
+                        f"{use.name}: “{text}” → “{value}”",
+                        (_replacing(use.note, use.name, use.value, text, value),),
+                    )
+                    for value in sorted(rule.values, key=lambda value: not _is_alike(value, text))
+                ]
+                yield HealthFinding(
+                    kind="property-value",
+                    path=use.note.text,
+                    subject=f"{use.name}\n{text}",
+                    text=f"{use.name}: “{text}” is not allowed{_scope(rule)}.",
+                    evidence=f"{RULES_FILE} allows {', '.join(rule.values)}",
+                    repair=Repair(tuple(choices[:_MAX_LISTED])),
+                )
+
+
+def _is_alike(one: str, other: str) -> bool:
+    return " ".join(one.split()).casefold() == " ".join(other.split()).casefold()
+
+
+def _replacing(note: VaultPath, key: str, value: Any, text: str, new: str) -> RepairStep:
+    """Return the step that writes another text in the place of one, in a list only once."""
+    replaced: Any = new
+    if isinstance(value, list):
+        others = [item for item in value if item not in (text, new)]
+        position = next(at for at, item in enumerate(value) if item in (text, new))
+        replaced = [*others[:position], new, *others[position:]]
+    return RepairStep("vault.setFrontmatter", {"path": note.text, "set": {key: replaced}})
 
 
 def _texts(value: Any) -> list[str]:
@@ -171,13 +295,7 @@ def _value_finding(
 ) -> HealthFinding:
     written = {key.lower(): key for key in survey.facts[note].properties}
     key = written[name.lower()]
-    value = survey.facts[note].properties[key]
-    replaced: Any = usual
-    if isinstance(value, list):
-        others = [item for item in value if item not in (text, usual)]
-        position = next(at for at, item in enumerate(value) if item in (text, usual))
-        replaced = [*others[:position], usual, *others[position:]]
-    step = RepairStep("vault.setFrontmatter", {"path": note.text, "set": {key: replaced}})
+    step = _replacing(note, key, survey.facts[note].properties[key], text, usual)
     return HealthFinding(
         kind="property-value",
         path=note.text,

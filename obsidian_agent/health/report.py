@@ -57,7 +57,7 @@ def examine(
 ) -> HealthReport:
     """Examine a vault. Nothing is changed.
 
-    `ignored` are ids of findings that are counted and left out. `progress` is called with the
+    `ignored` are ids of findings that the report lists apart. `progress` is called with the
     number of finished checks and their total.
     """
     survey = VaultSurvey(view, settings)
@@ -76,6 +76,8 @@ def examine(
             progress(done, total)
             findings += text_check(survey, digests)
     progress(total, total)
-    chosen = [finding for finding in findings if finding.kind in requested]
-    reported = [finding for finding in chosen if finding.id not in ignored]
-    return HealthReport(in_order(reported), len(chosen) - len(reported))
+    chosen = in_order([finding for finding in findings if finding.kind in requested])
+    return HealthReport(
+        tuple(finding for finding in chosen if finding.id not in ignored),
+        tuple(finding for finding in chosen if finding.id in ignored),
+    )

@@ -5,19 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cached_property
+from typing import Final
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from obsidian_agent.vault.index.index import Facts, VaultIndex
 from obsidian_agent.vault.links.resolve import LinkResolver, is_relative
 from obsidian_agent.vault.markdown.canvas import CANVAS
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.views.view import VaultView
 
+RULES_FILE: Final = ".obsidian-agent/properties.json"
+"""The file in which a vault has its own rules for properties."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HealthSettings:
+
+class PropertyRule(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """The type and the values of a property, in a folder, with a tag, or everywhere.
+
+    The types are those of Obsidian's types.json. No values: any text is allowed.
+    """
+
+    property: str
+    folder: str = ""
+    tag: str = ""
+    type: str = ""
+    values: tuple[str, ...] = ()
+
+
+class HealthSettings(Struct, frozen=True, kw_only=True):
     """The settings that checks depend on, apart from the files.
 
+    `property_rules` are the vault's own.
     `renames` returns the renamed files as (old, new) paths, the newest first, from the journal and
     from git, and `old_versions` the earlier contents of a file. `templates` is the folder of
     templates, "" if there is none. `property_types` are Obsidian's own, by lower-case name.
@@ -26,6 +46,7 @@ class HealthSettings:
     now: datetime
     templates: str = ""
     property_types: Mapping[str, str] = field(default_factory=dict)
+    property_rules: tuple[PropertyRule, ...] = ()
     renames: Callable[[], list[tuple[str, str]]] = list
     old_versions: Callable[[str], list[bytes]] = lambda path: []
     stale_days: int = 730

@@ -12,6 +12,7 @@ from obsidian_agent.health.digests import Digests
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
 from obsidian_agent.health.names import is_date
 from obsidian_agent.health.survey import VaultSurvey
+from obsidian_agent.vault.links.mentions import mention_pattern, with_links
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 
 _WORD: Final = re.compile(r"\w+")
@@ -27,11 +28,11 @@ _TOO_COMMON: Final = 20
 
 
 class _Name(NamedTuple):
-    """A specific name of a note, as it is written, and the bytes of its lower case."""
+    """A specific name of a note, as it is written, and in lower case."""
 
     note: VaultPath
     text: str
-    lowered: bytes
+    lowered: str
 
 
 def unlinked_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
@@ -75,25 +76,28 @@ def _mentions(survey: VaultSurvey, notes: list[VaultPath]) -> dict[VaultPath, li
         for text in (note.stem, *survey.facts[note].aliases):
             words = _WORD.findall(text.lower())
             if _is_specific(text, words):
-                # The longest word of a name is the rarest.
-                rarest = max(words, key=len).encode()
-                names[rarest].append(_Name(note, text, text.lower().encode()))
+                # The longest word of a name is the rarest; ASCII needs no decoding.
+                rarest = max(words, key=lambda word: (word.isascii(), len(word))).encode()
+                names[rarest].append(_Name(note, text, text.lower()))
     if not names:
         return {}
+    is_ascii = all(word.isascii() for word in names)
     mentions: dict[VaultPath, list[VaultPath]] = defaultdict(list)
     for source, data in survey.index.texts(ROOT):
         if isinstance(data, Problem) or survey.is_template(source):
             continue
-        lower = _in_lower_case(data)
-        named = [
-            name
-            for word in names.keys() & lower.translate(_BLANKS).split()
-            for name in names[word]
-            if name.lowered in lower
-        ]
-        text = data.decode("utf-8", "replace") if named else ""
-        for name in named:
-            if _mentions_name(source, name, text, mentions[name.note]):
+        lower = data.lower() if is_ascii else _in_lower_case(data)
+        words_of_names = names.keys() & lower.translate(_BLANKS).split()
+        if not words_of_names:
+            continue
+        text = data.decode("utf-8", "replace")
+        lowered = text.lower()
+        for name in (name for word in words_of_names for name in names[word]):
+            if (
+                name.lowered in lowered
+                and _mentions_name(source, name, text, mentions[name.note])
+                and _can_link(survey, name.note, text)
+            ):
                 mentions[name.note].append(source)
     return {
         note: sources[:_MAX_SOURCES]
@@ -115,6 +119,12 @@ def _mentions_name(source: VaultPath, name: _Name, text: str, sources: Sequence[
     pattern = r"[ \t]+".join(map(re.escape, name.text.split()))
     flags = re.IGNORECASE if " " in name.text.strip() else 0
     return re.search(rf"(?<![\w/#\[-]){pattern}(?![\w/\]-])", text, flags) is not None
+
+
+def _can_link(survey: VaultSurvey, note: VaultPath, text: str) -> bool:
+    """Return whether `vault.linkMentions` can put a link in the place of a mention."""
+    pattern = mention_pattern([note.stem, *survey.facts[note].aliases])
+    return with_links(text, pattern, note.stem, first=True)[1] > 0
 
 
 def _is_specific(name: str, words: list[str]) -> bool:

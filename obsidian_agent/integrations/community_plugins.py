@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from obsidian_agent.dataclass import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.sentence import stem
@@ -41,8 +43,7 @@ _MIN_SCORE = 55.0
 _WORD = unicode_expression(r"[\p{L}\p{N}]+(?:['’]\p{L}+)?")
 
 
-@dataclass(frozen=True, slots=True)
-class CommunityPlugin:
+class CommunityPlugin(Struct, frozen=True):
     """A plugin in the list; `repo` is "owner/name" on GitHub."""
 
     id: str
@@ -56,8 +57,7 @@ class CommunityPlugin:
         return f"https://github.com/{self.repo}"
 
 
-@dataclass(frozen=True, slots=True)
-class PluginList:
+class PluginList(Struct, frozen=True):
     """The list as it was at `fetched_at`; `stale` if it is older than a day."""
 
     plugins: tuple[CommunityPlugin, ...]
@@ -212,8 +212,7 @@ def _listed(document: Any) -> tuple[CommunityPlugin, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class KnownPlugin:
+class KnownPlugin(Struct, frozen=True):
     """A well-known plugin, its purpose in a few words, and stemmed phrases that ask for it."""
 
     id: str
@@ -255,8 +254,7 @@ def _contains(words: tuple[str, ...], phrase: tuple[str, ...]) -> bool:
     return all(word in rest for word in phrase)
 
 
-@dataclass(frozen=True, slots=True)
-class PluginMatch:
+class PluginMatch(Struct, frozen=True):
     """A match of a search; `installed` and `enabled` are the plugin's state in the vault."""
 
     plugin: CommunityPlugin
@@ -270,8 +268,7 @@ class PluginMatch:
         return fields | {"score": self.score, "installed": self.installed, "enabled": self.enabled}
 
 
-@dataclass(frozen=True, slots=True)
-class PluginMatches:
+class PluginMatches(Struct, frozen=True):
     """The matches of a search, best first, and the age of the list."""
 
     items: tuple[PluginMatch, ...]

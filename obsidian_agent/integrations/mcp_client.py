@@ -32,12 +32,12 @@ from mcp_types import (
     TextResourceContents,
     jsonrpc_message_adapter,
 )
+from msgspec import Struct
 
 from obsidian_agent import __version__
 from obsidian_agent.agent.mcp_tools import ServerTool, ToolAnswer
 from obsidian_agent.child_process import ProcessLog, end_group, runnable
 from obsidian_agent.config.settings import McpServer
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ServerError
 from obsidian_agent.providers.errors import redact
 
@@ -159,8 +159,7 @@ class Connection:
                     request.answer.set_exception(failure)
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(Struct, frozen=True):
     """A request to a server, with the seconds that it may take and the future of its answer."""
 
     work: Callable[[Client], Awaitable[Any]]

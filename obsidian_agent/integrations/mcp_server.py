@@ -20,10 +20,10 @@ from mcp.server.context import CallNext, ServerMiddleware, ServerRequestContext
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.session import ServerSession
+from msgspec.structs import replace
 
 from obsidian_agent import __version__
 from obsidian_agent.agent.turn.tool_round import Scrubber, error_text
-from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import ObsidianAgentError, PlanError
 from obsidian_agent.integrations.proposals import ClientProposal, Outcome, propose, report_listed
 from obsidian_agent.integrations.shared_vault import HINT, RUN_PLAN, SharedVault

@@ -20,9 +20,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from obsidian_agent.dataclass import asdict, dataclass
-from obsidian_agent.journal.state_folder import wait_for_lock
-from obsidian_agent.state_files import make_private
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from obsidian_agent.state_files import file_lock, make_private
 
 SOCKET_VARIABLE: Final = "OBSIDIAN_AGENT_SOCKET"
 """The environment variable with the socket that `mcp serve` proposes to, by default the app's."""
@@ -40,16 +41,14 @@ _MAX_ADDRESS: Final = 100
 """Bytes of a socket's path on every system: macOS has room for 103, Linux for 107."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientProposal:
+class ClientProposal(Struct, frozen=True):
     """A valid plan and the name of its client."""
 
     client: str
     plan: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The result of a proposal.
 
     "shown": it is displayed, and the decision is not awaited. "busy": too many are waiting.
@@ -185,9 +184,8 @@ def _bind(path: Path) -> socket.socket | None:
     """
     try:
         make_private(path.parent)
-        with _address(path) as address, open(path.with_name("sockets.lock"), "ab") as lock:
-            # Without the lock two programs could both remove a third one's leftover socket.
-            wait_for_lock(lock.fileno())
+        # Without the lock two programs could both remove a third one's leftover socket.
+        with _address(path) as address, file_lock(path.with_name("sockets.lock")):
             bound = socket.socket(socket.AF_UNIX)
             try:
                 if _is_left_over(address):

@@ -16,13 +16,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from obsidian_agent import budget
 from obsidian_agent.agent.privacy.consent import Gate, Grants, Level, SharedPart
 from obsidian_agent.agent.privacy.record import Ledger, Sending
 from obsidian_agent.agent.turn.calls import read_call, with_arguments
 from obsidian_agent.agent.turn.read_calls import prepare
 from obsidian_agent.budget import OutOfBudget
-from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem, VaultError
 from obsidian_agent.integrations.proposals import ClientProposal, Outcome
 from obsidian_agent.plan.parameters import MissingInput
@@ -52,8 +54,7 @@ HINT: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SharedVault:
+class SharedVault(Struct, frozen=True):
     """The vault for one client.
 
     `proposals` is the folder of plans that wait for the user, `app` the socket of the program that
@@ -289,8 +290,7 @@ class SharedVault:
 
     def _view(self) -> SharedView:
         inner = self.vault.view()
-        gate = Gate(self.rules, Grants(), False, self.vault.resolve)
-        return SharedView(inner, _Unshared(inner, gate), self.vault.resolve)
+        return SharedView(inner, _Unshared(inner, Gate(self.rules, Grants(), False, inner.names)))
 
 
 class SharedView(FilteredView):
@@ -332,8 +332,7 @@ def _with_suffix(args: Mapping[str, Any], view: VaultView) -> dict[str, Any]:
 class _Unshared:
     """Decides what is not shared. A folder is shared if a file in it is.
 
-    A file with several names (hard links) is shared only if all of them are. The vault is walked
-    only for a path that no rule shares by itself, and for files with several names.
+    The vault is walked only for a path that no rule shares by itself.
     """
 
     def __init__(self, view: VaultView, gate: Gate) -> None:
@@ -341,27 +340,7 @@ class _Unshared:
         self._gate = gate
 
     def __call__(self, path: VaultPath) -> bool:
-        if self._gate.allowed(path, Level.TEXT) is None:
-            return path.text not in self._folders
-        key = self._shared_key(path)
-        return key is not None and key in self._unshared_keys
-
-    def _shared_key(self, path: VaultPath) -> tuple[int, int] | None:
-        """Return the (device, inode) of a file with several names."""
-        try:
-            return self._view.stat(path).shared
-        except VaultError:
-            return None
-
-    @cached_property
-    def _unshared_keys(self) -> frozenset[tuple[int, int]]:
-        """The files with several names, one of which is not shared."""
-        keys = (
-            self._shared_key(entry.path)
-            for entry in self._view.walk(ROOT)
-            if entry.kind == "file" and self._gate.allowed(entry.path, Level.TEXT) is None
-        )
-        return frozenset(key for key in keys if key is not None)
+        return self._gate.allowed(path, Level.TEXT) is None and path.text not in self._folders
 
     @cached_property
     def _folders(self) -> frozenset[str]:

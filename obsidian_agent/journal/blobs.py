@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final, assert_never
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import JournalError, PathRefused
 from obsidian_agent.journal.records import StoredAction
 from obsidian_agent.vault.paths import path as paths
@@ -37,8 +38,7 @@ CACHED_BYTES: Final = 64 << 20
 _LEVEL: Final = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A part as stored. `checksum` covers both compressed blobs."""
 
     actions: bytes

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal, assert_never
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.journal.blobs import ImageSource
 from obsidian_agent.vault.paths.path import is_trash
 from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder
@@ -14,8 +15,7 @@ from obsidian_agent.vault.views.diff import unified_diff
 RunChangeKind = Literal["create", "modify", "delete", "rename", "mkdir"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunChange:
+class RunChange(Struct, frozen=True, kw_only=True):
     """The net effect of a run on one path.
 
     `new_path` is set for renames. `before` and `after` are the hashes of the contents; both are
@@ -29,8 +29,7 @@ class RunChange:
     after: str | None = None
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(Struct):
     """A file or folder that some action touched; `origin` is its first path, None if it is new."""
 
     origin: str | None

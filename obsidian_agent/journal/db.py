@@ -1,4 +1,4 @@
-"""The journal's database: tables, migrations, and connections.
+"""The journal's database: tables and connections.
 
 The database is in WAL mode. Commits use no flushes of SQLite; instead the caller flushes the log
 (`-wal`) once before it touches the vault, and closing flushes nothing. Frames carry checksums, so a
@@ -12,16 +12,13 @@ PRAGMA user_version, PRAGMA secure_delete.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sqlite3
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from obsidian_agent.errors import JournalError
-from obsidian_agent.journal import integrity
 
 APPLICATION_ID: Final = 0x6F61_4A31
 """Marks a SQLite file as a journal of this program; other files are not touched."""
@@ -48,7 +45,13 @@ CREATE TABLE record (
     reversed BLOB,
     undone INTEGER NOT NULL DEFAULT 0,
     effects BLOB,
-    bytes INTEGER NOT NULL
+    bytes INTEGER NOT NULL,
+    previous BLOB,
+    hash BLOB,
+    seal BLOB,
+    cuts BLOB,
+    kept INTEGER NOT NULL DEFAULT 1,
+    boot TEXT
 );
 CREATE TABLE part (
     record INTEGER NOT NULL,
@@ -60,62 +63,10 @@ CREATE TABLE part (
     PRIMARY KEY (record, number)
 );
 """
-"""Version 1. Never changed: later columns come from migrations, in new journals too."""
+"""`kept` is 0 once the contents of a record were deleted; `boot` is the `boot_id` at its run."""
 
-
-def _chain_records(connection: sqlite3.Connection) -> None:
-    """Migrate to version 2: a hash chain, and undo points (`cuts`) in a column of their own.
-
-    `kept` is 0 once the contents of a record were deleted. `boot` is the id of the system start
-    during which it ran (`boot_id`).
-    """
-    for column in (
-        "previous BLOB",
-        "hash BLOB",
-        "seal BLOB",
-        "cuts BLOB",
-        "kept INTEGER NOT NULL DEFAULT 1",
-        "boot TEXT",
-    ):
-        connection.execute(f"ALTER TABLE record ADD COLUMN {column}")
-    for seq, stored in connection.execute(
-        "SELECT seq, plan FROM record WHERE plan IS NOT NULL"
-    ).fetchall():
-        # An unreadable plan affects only its own run, so it stays unchanged.
-        with contextlib.suppress(zlib.error, ValueError, AttributeError):
-            plan = json.loads(zlib.decompress(stored))
-            undo_points = plan.pop("$cuts", None)
-            if undo_points is not None:
-                packed = zlib.compress(json.dumps(plan, ensure_ascii=False).encode(), 1)
-                connection.execute(
-                    "UPDATE record SET plan = ?, cuts = ? WHERE seq = ?",
-                    (packed, json.dumps(undo_points).encode(), seq),
-                )
-    integrity.chain_unlinked(connection)
-
-
-def _allow_held_files(_: sqlite3.Connection) -> None:
-    """Migrate to version 3: actions may record that an editor held the file open.
-
-    The tables do not change; the version keeps older programs from reading such actions.
-    """
-
-
-def _allow_step_numbers(_: sqlite3.Connection) -> None:
-    """Migrate to version 4: undo points may hold the actions and commands of their step.
-
-    Existing records do not change; the version keeps older programs from reading new ones.
-    """
-
-
-_MIGRATIONS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (
-    _chain_records,
-    _allow_held_files,
-    _allow_step_numbers,
-)
-"""Each migrates from one version to the next in one transaction; the first from version 1."""
-
-VERSION: Final = 1 + len(_MIGRATIONS)
+VERSION: Final = 4
+"""The format of the tables and of the values in them. Earlier formats were never released."""
 
 
 class RecordUnreadable(Exception):
@@ -175,7 +126,7 @@ def damaged_file(file: Path, what: str) -> JournalError:
 
 
 def create(file: Path, vault: str) -> None:
-    """Create an empty journal of the latest version atomically. It is not durable yet."""
+    """Create an empty journal atomically. It is not durable yet."""
     log = file.with_name(f"{file.name}-wal")
     if log.exists():
         raise damaged_file(file, "it is missing, but its log exists")
@@ -187,41 +138,12 @@ def create(file: Path, vault: str) -> None:
         connection.execute("PRAGMA synchronous=OFF")
         connection.execute("PRAGMA journal_mode=MEMORY")
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-        connection.executescript(f"BEGIN; {_TABLES} PRAGMA user_version=1; COMMIT;")
+        connection.executescript(f"BEGIN; {_TABLES} PRAGMA user_version={VERSION}; COMMIT;")
         connection.execute("INSERT INTO vault VALUES (?)", (vault,))
-        migrate(connection)
         connection.execute("PRAGMA journal_mode=WAL")
     finally:
         connection.close()
     draft.rename(file)
-
-
-def is_older(connection: sqlite3.Connection) -> bool:
-    """Return True if the journal must be migrated before use."""
-    return _version(connection) < VERSION
-
-
-def migrate(
-    connection: sqlite3.Connection,
-    before_commit: Callable[[sqlite3.Connection], None] = lambda _: None,
-) -> None:
-    """Migrate an older journal in one transaction.
-
-    `before_commit` is called with the migrated database before the transaction ends.
-    """
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        # Another process may have migrated it already.
-        version = _version(connection)
-        for step in _MIGRATIONS[version - 1 :]:
-            step(connection)
-        connection.execute(f"PRAGMA user_version={VERSION}")
-        if version < VERSION:
-            before_commit(connection)
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
 
 
 def set_vault(file: Path, vault: str) -> None:
@@ -281,24 +203,23 @@ def checkpoint(connection: sqlite3.Connection) -> bool:
         connection.execute(f"PRAGMA busy_timeout={int(BUSY_SECONDS * 1000)}")
 
 
-def _version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
 def _check(connection: sqlite3.Connection, file: Path, vault: str) -> None:
     application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = _version(connection)
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if application != APPLICATION_ID:
         raise damaged_file(file, "it is another program's database")
-    if version > VERSION:
-        raise JournalError(
-            f"The journal {file} was written by a newer version of obsidian-agent "
-            f"(format {version}; this version reads up to {VERSION}).",
-            path=str(file),
-            hint="Update obsidian-agent; nothing was changed.",
-        )
     if version < 1:
         raise damaged_file(file, "its version is missing")
+    if version != VERSION:
+        age, hint = "newer", "Update obsidian-agent; nothing was changed."
+        if version < VERSION:
+            age, hint = "test", "Move the file away; the runs in it can no longer be undone."
+        raise JournalError(
+            f"The journal {file} was written by a {age} version of obsidian-agent "
+            f"(format {version}; this version reads format {VERSION}).",
+            path=str(file),
+            hint=hint,
+        )
     row = connection.execute("SELECT path FROM vault").fetchone()
     if row is None or row[0] != vault:
         raise damaged_file(file, "it belongs to another vault")

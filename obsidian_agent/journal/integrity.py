@@ -22,10 +22,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal.blobs import StoredPart
-from obsidian_agent.state_files import replace_file
+from obsidian_agent.state_files import open_append, replace_file, write_all
 from obsidian_agent.vault.filesystem import system_calls
 
 FIXED_COLUMNS: Final = (
@@ -53,8 +54,7 @@ MUTABLE_COLUMNS: Final = (
     "cuts",
     "boot",
 )
-# Another column changes every digest: the migration that adds it must hash and seal all records
-# again.
+# Another column changes every digest, and so the format (`db.VERSION`).
 START: Final = b""
 """`previous` of the first record."""
 REGISTER_FILE: Final = "journal.register"
@@ -91,52 +91,20 @@ def seal(connection: sqlite3.Connection, records: Iterable[int | None]) -> None:
             connection.execute("UPDATE record SET seal = ? WHERE seq = ?", (_digest(row), seq))
 
 
-def chain_unlinked(connection: sqlite3.Connection, after: int = 0) -> None:
-    """Append the records after number `after` that were written without a hash."""
-    for (seq,) in connection.execute(
-        "SELECT seq FROM record WHERE hash IS NULL AND seq > ? ORDER BY seq", (after,)
-    ).fetchall():
-        last = connection.execute(
-            "SELECT hash FROM record WHERE seq < ? ORDER BY seq DESC LIMIT 1", (seq,)
-        ).fetchone()
-        append_to_chain(connection, seq, START if last is None else last[0])
-
-
-def chain_late_records(connection: sqlite3.Connection, after: int) -> None:
-    """Append records that an older version of the program wrote after the migration.
-
-    It may have had the journal open all the time.
-    """
-    unlinked = connection.execute(
-        "SELECT 1 FROM record WHERE hash IS NULL AND seq > ? LIMIT 1", (after,)
-    ).fetchone()
-    if unlinked is not None:
-        connection.execute("BEGIN IMMEDIATE")
-        chain_unlinked(connection, after)
-        connection.execute("COMMIT")
-
-
-def is_intact(connection: sqlite3.Connection, seq: int, late_after: int) -> bool:
-    """Return True if a record is unmodified.
-
-    A record after the number `late_after` may not be in the chain yet.
-    """
+def is_intact(connection: sqlite3.Connection, seq: int) -> bool:
+    """Return True if a record is unmodified."""
     row = connection.execute(f"SELECT {_ALL} FROM record WHERE seq = ?", (seq,)).fetchone()
-    return row is not None and _is_intact(row, late_after)
+    return row is not None and _is_intact(row)
 
 
-def chain(
-    connection: sqlite3.Connection, late_after: int
-) -> list[tuple[int, str, bytes | None, bytes | None, bool]]:
+def chain(connection: sqlite3.Connection) -> list[tuple[int, str, bytes, bytes, bool]]:
     """Return number, id, `previous`, hash and `is_intact` of every record, in order."""
     rows = connection.execute(f"SELECT {_ALL} FROM record ORDER BY seq")
-    return [(row[3], row[4], row[0], row[1], _is_intact(row, late_after)) for row in rows]
+    return [(row[3], row[4], row[0], row[1], _is_intact(row)) for row in rows]
 
 
-def _is_intact(row: Sequence[Any], late_after: int) -> bool:
+def _is_intact(row: Sequence[Any]) -> bool:
     previous, hash, seal, *values = row
-    if hash is None:
-        return bool(values[0] > late_after)
     fixed, mutable = values[: len(FIXED_COLUMNS)], values[len(FIXED_COLUMNS) :]
     return bool(hash == _digest((previous, *fixed)) and seal == _digest((hash, *mutable)))
 
@@ -150,8 +118,7 @@ def _digest(values: Iterable[Any]) -> bytes:
     return digest.digest()
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterEntry:
+class RegisterEntry(Struct, frozen=True):
     """A record as the register lists it."""
 
     seq: int
@@ -165,8 +132,7 @@ class RegisterEntry:
         return b"%s %08x\n" % (text, zlib.crc32(text))
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterContents:
+class RegisterContents(Struct, frozen=True):
     """The entries of the register.
 
     `is_complete` is False if the file is missing or a line of it could not be read.
@@ -214,11 +180,11 @@ class Register:
 
         Errors after the flush are ignored, because the lines are durable then.
         """
-        fd = os.open(self.file, os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0))
+        fd = open_append(self.file, create=False)
         try:
             size = os.fstat(fd).st_size
             try:
-                os.write(fd, b"".join(entry.line() for entry in entries))
+                write_all(fd, b"".join(entry.line() for entry in entries))
                 os.fsync(fd)
                 system_calls.flush_disk(fd)
             except OSError:
@@ -265,7 +231,7 @@ def examine(
 
     With `contents` the stored contents are checked too.
     """
-    records = chain(connection, register.last) if connection is not None else []
+    records = chain(connection) if connection is not None else []
     existing = {seq for seq, *_ in records}
     damage = {
         seq: _missing(seq, register.entries) for seq in missing_numbers(existing, register.entries)
@@ -273,11 +239,11 @@ def examine(
     hashes = {seq: entry.hash for seq, entry in register.entries.items()}
     hashes[0] = START
     for seq, run_id, previous, hash, intact in records:
-        is_linked = hash is None or previous == hashes.get(seq - 1, previous)
-        if not (intact and is_linked and hash in (None, hashes.get(seq, hash))):
-            damage[seq] = _damaged(run_id, "the record was modified")
-        elif hash is not None:
+        is_linked = previous == hashes.get(seq - 1, previous)
+        if intact and is_linked and hash == hashes.get(seq, hash):
             hashes[seq] = hash
+        else:
+            damage[seq] = _damaged(run_id, "the record was modified")
     if contents and connection is not None:
         for seq, run_id, count in connection.execute(
             "SELECT seq, run_id, count FROM record ORDER BY seq"

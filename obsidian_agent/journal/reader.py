@@ -7,15 +7,15 @@ import sqlite3
 import threading
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self, get_args
 
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal import db, integrity, state_folder
 from obsidian_agent.journal.blobs import ImageSource, StoredPart, damaged
 from obsidian_agent.journal.integrity import Register, RegisterEntry
+from obsidian_agent.journal.lock import is_locked
 from obsidian_agent.journal.records import (
     Effects,
     HistoryEntry,
@@ -29,7 +29,7 @@ from obsidian_agent.journal.records import (
     unpack_effects,
     unpack_undo_points,
 )
-from obsidian_agent.journal.state_folder import is_locked
+from obsidian_agent.plan.step_title import step_title
 from obsidian_agent.vault.filesystem.store import VaultStore
 
 _KINDS: Final = frozenset(get_args(Kind))
@@ -70,12 +70,7 @@ class JournalReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     @property
@@ -171,7 +166,10 @@ class JournalReader:
         plan, undo_points, has_contents = row
         try:
             document: dict[str, Any] = {} if plan is None else json.loads(zlib.decompress(plan))
-            return StoredPlan(document, unpack_undo_points(undo_points), bool(has_contents))
+            left_out = tuple(map(str, document.pop("leftOut", ())))
+            return StoredPlan(
+                document, unpack_undo_points(undo_points), bool(has_contents), left_out
+            )
         except (zlib.error, ValueError, TypeError) as error:
             raise damaged() from error
 
@@ -191,7 +189,9 @@ class JournalReader:
         effects = Effects() if stored_effects is None else unpack_effects(stored_effects)
         plan = self.plan_of(run_id)
         texts = {
-            str(step.get("id")): str(step.get("preview") or step.get("tool") or step.get("id"))
+            str(step.get("id")): step_title(
+                str(step.get("tool") or step.get("id")), step.get("args") or {}, step.get("preview")
+            )
             for step in plan.document.get("steps", ())
         }
         return step_outcomes(
@@ -221,9 +221,7 @@ class JournalReader:
             source = None if source.source is None else self.record(source.source)
         with self._reading, db.journal_errors(self.file):
             connection = self._read_connection()
-            if connection is None or not integrity.is_intact(
-                connection, record.seq, self._register.read().last
-            ):
+            if connection is None or not integrity.is_intact(connection, record.seq):
                 raise damaged()
         if [action.number for action in actions] != list(range(record.count)):
             raise damaged()
@@ -264,19 +262,9 @@ class JournalReader:
     def _read_connection(self) -> sqlite3.Connection | None:
         if self._reader is None and self.file.exists():
             self._reader = db.open_reader(self.file, self.vault)
-            if db.is_older(self._reader):
-                self._reader.close()
-                self._reader = None
-                with closing(db.open_writer(self.file, self.vault)) as writer:
-                    self._migrate(writer)
-                self._reader = db.open_reader(self.file, self.vault)
         elif self._reader is None:
             self._check_moved()
         return self._reader
-
-    def _migrate(self, connection: sqlite3.Connection) -> None:
-        db.migrate(connection, lambda migrated: self._register.write(integrity.entries(migrated)))
-        db.checkpoint(connection)
 
     def _check_moved(self) -> None:
         """Raise VAULT_MOVED if the history of this vault is stored for another path.

@@ -12,7 +12,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, assert_never
 
-from obsidian_agent.dataclass import asdict, dataclass
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from obsidian_agent.errors import JournalError
 from obsidian_agent.vault.paths.path import is_trash
 from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder
@@ -35,8 +37,7 @@ StepState = Literal[
 """`no changes`: the step has nothing to apply. `interrupted`: recovery decides its outcome."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewRecord:
+class NewRecord(Struct, frozen=True, kw_only=True):
     """A record before its actions are added.
 
     `source` is the record that an undo or redo reverses, `run` the run that it belongs to.
@@ -50,8 +51,7 @@ class NewRecord:
     run: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(Struct, frozen=True, kw_only=True):
     """One row of the journal.
 
     Records are ordered by `seq`, not by `time` (ISO 8601, UTC), because clocks can be set back.
@@ -86,8 +86,7 @@ class Record:
         return (self.applied or frozenset()) - self.reversed
 
 
-@dataclass(frozen=True, slots=True)
-class StoredAction:
+class StoredAction(Struct, frozen=True):
     """An action of a record.
 
     `origin` is the number of the run's action that an undo or redo reverses or restores; in a run
@@ -99,8 +98,7 @@ class StoredAction:
     action: Action
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryEntry:
+class HistoryEntry(Struct, frozen=True, kw_only=True):
     """A run in the history.
 
     `undone` is True if none of its file changes is in effect. Commands cannot be undone.
@@ -149,8 +147,7 @@ def numbers(field: bytes) -> frozenset[int]:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effects:
+class Effects(Struct, frozen=True, kw_only=True):
     """The changes of a run to the vault. Vault paths as text, sorted; renames as (from, to)."""
 
     created: tuple[str, ...] = ()
@@ -171,8 +168,7 @@ class Effects:
         return sum(map(len, (self.created, self.modified, self.deleted, self.renamed)))
 
 
-@dataclass(slots=True)
-class _Trace:
+class _Trace(Struct):
     """An entry that some action touched; `origin` is its first path, None if it is new."""
 
     origin: str | None
@@ -265,8 +261,7 @@ def _sum_up(traces: dict[str, _Trace], deleted: set[str], commands: tuple[str, .
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoPoint:
+class UndoPoint(Struct, frozen=True, kw_only=True):
     """The end of a step, to which a run may be undone.
 
     `actions` is the number of the run's actions up to here. The run can be undone to this point
@@ -283,8 +278,7 @@ class UndoPoint:
     """Ids of the Obsidian commands that the step runs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepOutcome:
+class StepOutcome(Struct, frozen=True, kw_only=True):
     """The outcome of one step of a run.
 
     Of its `changes`, `in_effect` are in the vault now, and `undone` were there before an undo.
@@ -299,8 +293,7 @@ class StepOutcome:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPlan:
+class StoredPlan(Struct, frozen=True):
     """The plan of a run as its JSON document, and the undo points of the run in step order.
 
     When the contents of a run are deleted, only the outline of its plan is kept; `is_complete` is
@@ -310,10 +303,11 @@ class StoredPlan:
     document: dict[str, Any]
     undo_points: list[UndoPoint]
     is_complete: bool
+    left_out: tuple[str, ...] = ()
+    """The changes of the plan that the user left out, as texts."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepShare:
+class StepShare(Struct, frozen=True):
     """The part of a step that one of its instances contributes: action numbers and commands."""
 
     step: str

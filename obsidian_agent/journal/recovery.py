@@ -23,7 +23,9 @@ from functools import partial
 from itertools import accumulate
 from typing import Final, Literal
 
-from obsidian_agent.dataclass import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from obsidian_agent.errors import JournalError, Problem, VaultError
 from obsidian_agent.journal.blobs import ImageSource
 from obsidian_agent.journal.reader import run_not_found
@@ -58,8 +60,7 @@ _CANDIDATES: Final = 4
 """Likely ends of the applied prefix that are tried."""
 
 
-@dataclass(frozen=True, slots=True)
-class InspectedAction:
+class InspectedAction(Struct, frozen=True):
     """An action and its state on disk. `actual` is the hash of a torn file."""
 
     stored: StoredAction
@@ -166,8 +167,7 @@ def _inspected(
             return InspectedAction(stored, "foreign", finding.reason)
 
 
-@dataclass(frozen=True, slots=True)
-class InterruptedPath:
+class InterruptedPath(Struct, frozen=True):
     """The state of one path of an interrupted run."""
 
     path: str
@@ -175,8 +175,7 @@ class InterruptedPath:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InterruptedRun:
+class InterruptedRun(Struct, frozen=True, kw_only=True):
     """An interrupted run, undo or redo, with the state of its paths in the order of its actions."""
 
     run_id: str
@@ -188,8 +187,7 @@ class InterruptedRun:
     """The number of its temporary files in the vault."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecoveryResult:
+class RecoveryResult(Struct, frozen=True, kw_only=True):
     """The result of recovering an interrupted run.
 
     `problems` are the skipped paths with the reasons; `warnings` as for an undo.
@@ -340,8 +338,7 @@ def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -
     )
 
 
-@dataclass(slots=True, kw_only=True)
-class _Ending:
+class _Ending(Struct, kw_only=True):
     """The actions of one record being finished or rolled back."""
 
     applier: Applier
@@ -374,8 +371,7 @@ class _Ending:
         return done if self.finish else False
 
 
-@dataclass(frozen=True, slots=True)
-class _Leftover:
+class _Leftover(Struct, frozen=True):
     """A temporary entry: its folder, its name, and the action that created it (None: unknown)."""
 
     folder: VaultPath

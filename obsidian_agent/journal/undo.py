@@ -11,7 +11,9 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Final
 
-from obsidian_agent.dataclass import dataclass, field, replace
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from obsidian_agent.errors import JournalError, PathRefused, Problem, VaultError
 from obsidian_agent.journal.blobs import ImageSource
 from obsidian_agent.journal.reader import run_not_found
@@ -47,8 +49,7 @@ from obsidian_agent.vault.transaction.precheck import Finding, State, Survey
 _NOT_STORED: Final = "its old content is no longer stored"
 
 
-@dataclass(frozen=True, slots=True)
-class UndoConflict:
+class UndoConflict(Struct, frozen=True):
     """Reason a file was skipped by undo, and whether `--force` could restore it."""
 
     path: str
@@ -56,8 +57,7 @@ class UndoConflict:
     forcible: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoResult:
+class UndoResult(Struct, frozen=True, kw_only=True):
     """The result of an undo or redo.
 
     `restored` are the present paths of the files and folders that were restored, moved back or
@@ -83,8 +83,7 @@ class UndoResult:
         return len(self.restored) - len(self.folders)
 
 
-@dataclass(slots=True)
-class _Task:
+class _Task(Struct):
     """An action to apply, with the content that it overwrites if no run wrote it."""
 
     action: Action
@@ -92,8 +91,7 @@ class _Task:
     overwritten: tuple[str, bytes] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Request:
+class _Request(Struct, frozen=True, kw_only=True):
     """The paths to force and to skip, and the number of the first action to reverse."""
 
     force: Collection[str] = ()
@@ -101,8 +99,7 @@ class _Request:
     first: int = 0
 
 
-@dataclass(slots=True)
-class _Reversal:
+class _Reversal(Struct):
     """The state of one undo: actions are planned first and applied afterwards."""
 
     images: ImageSource
@@ -122,8 +119,10 @@ class _Reversal:
     missing: set[str] = field(default_factory=set)
     """Destinations of entries that are not reversed."""
     reserved: set[str] = field(default_factory=set)
-    """Those of `missing` that a later undo will fill, because only the disk failed. No other entry
-    may be moved there before."""
+    """The paths of `missing` that a later undo will fill, because only the disk failed.
+
+    No other entry may be moved there before.
+    """
     siblings: Siblings = field(default_factory=dict)
     """Groups of files that were one file before the record, at their present paths."""
 

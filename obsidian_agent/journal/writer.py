@@ -24,6 +24,7 @@ from typing import Any, Final
 from obsidian_agent.errors import JournalError
 from obsidian_agent.journal import db, integrity, state_folder
 from obsidian_agent.journal.blobs import Part, PartBuilder
+from obsidian_agent.journal.lock import vault_lock
 from obsidian_agent.journal.reader import JournalReader, record_at
 from obsidian_agent.journal.records import (
     Effects,
@@ -36,7 +37,6 @@ from obsidian_agent.journal.records import (
     pack_effects,
     pack_undo_points,
 )
-from obsidian_agent.journal.state_folder import vault_lock
 from obsidian_agent.state_files import make_private
 from obsidian_agent.vault.filesystem import system_calls
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -51,7 +51,7 @@ KEEP_SECONDS: Final = 90 * 86_400.0
 KEEP_BYTES: Final = 2 << 30
 AT_MOST: Final = 50
 """Records whose contents are deleted at once, so that no run waits long for the cleanup."""
-_OUTLINE_OF_PLAN: Final = ("version", "goal", "riskLevel")
+_OUTLINE_OF_PLAN: Final = ("version", "goal", "riskLevel", "leftOut")
 _OUTLINE_OF_STEP: Final = ("id", "tool", "dependsOn")
 
 
@@ -208,9 +208,6 @@ class Journal(JournalReader):
             self._new_log = not (self._log.exists() and self._log.stat().st_size)
             self._fresh = not (self._log.exists() and self._register.read().entries)
             self._writer = db.open_writer(self.file, self.vault)
-            if db.is_older(self._writer):
-                self._migrate(self._writer)
-            integrity.chain_late_records(self._writer, self._register.read().last)
         return self._writer
 
     def _last(self, connection: sqlite3.Connection) -> tuple[int, bytes]:

@@ -16,10 +16,10 @@ import os
 from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeVar
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianError
 from obsidian_agent.obsidian.registry import KnownVault
 from obsidian_agent.obsidian.transport import Transport
@@ -86,7 +86,7 @@ class SavedFile(BaseModel):
     path: str
     open: bool
     mode: Literal["source", "preview"] | None = None
-    """None for an open file that is not a note, such as a canvas."""
+    """`None` for an open file that is not a note, such as a canvas."""
     hash: str | None = None
     """The hash of the editor's text."""
     saved: bool = False
@@ -133,8 +133,7 @@ class CompanionUnavailable(ObsidianError):
         self.sent = sent
 
 
-@dataclass(frozen=True, slots=True)
-class CompanionClient:
+class CompanionClient(Struct, frozen=True):
     """A client of the companion of a vault. `folder` is the vault's real path.
 
     Every method blocks, and raises `Unreachable`, `CompanionUnavailable`, or `ObsidianError` with

@@ -15,7 +15,8 @@ from itertools import accumulate, groupby
 from os.path import commonprefix
 from typing import Final
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from obsidian_agent.errors import Conflict, ObsidianError, Problem, VaultError
 from obsidian_agent.obsidian.companion_client import (
     CompanionClient,
@@ -43,8 +44,7 @@ _Hunk = tuple[int, int, int, int]
 """Start and end in the old text, start and end in the new one, in characters or lines."""
 
 
-@dataclass(slots=True)
-class OpenNotes:
+class OpenNotes(Struct):
     """The notes that Obsidian had open when it saved them (`OpenFiles` of the vault's store)."""
 
     companion: CompanionClient | None
@@ -100,8 +100,7 @@ class OpenNotes:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class ObsidianEditor:
+class ObsidianEditor(Struct, frozen=True):
     """Obsidian as the editor of open notes (`Editor` of the vault's store)."""
 
     obsidian: Obsidian

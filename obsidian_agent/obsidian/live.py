@@ -24,7 +24,8 @@ from collections.abc import Callable
 from typing import Final, Literal
 from urllib.parse import quote
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import ObsidianError
 from obsidian_agent.obsidian.companion_client import (
     CompanionClient,
@@ -51,8 +52,7 @@ _PATH_ROW: Final = re.compile(r"^path[:\t ]+(.+)$", re.MULTILINE)
 _UNSAFE: Final = re.compile(r"[\\\x00-\x1f\x7f]")
 
 
-@dataclass(frozen=True, slots=True)
-class Channel:
+class Channel(Struct, frozen=True):
     """A channel to Obsidian."""
 
     name: ChannelName
@@ -66,8 +66,7 @@ class Channel:
         return CAPABILITIES[self.name]
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(Struct, frozen=True):
     """The status of all channels, best first."""
 
     channels: tuple[Channel, ...]
@@ -78,8 +77,7 @@ class Status:
         return next((channel.name for channel in self.channels if channel.works), None)
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveFile:
+class ActiveFile(Struct, frozen=True):
     """The active file in Obsidian."""
 
     path: str
@@ -271,8 +269,7 @@ def open_by_uri(path: str, *, new_pane: bool = False) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class CoreCommands:
+class CoreCommands(Struct, frozen=True):
     """The command line of the Obsidian that has the vault in `folder` (a real path) open.
 
     Methods block, and raise `ObsidianError`.

@@ -20,14 +20,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
 
 _DRIVE: Final = re.compile(r"([A-Za-z]):[\\/]")
 _WSL_USERS: Final = "/mnt/c/Users"
 
 
-@dataclass(frozen=True, slots=True)
-class KnownVault:
+class KnownVault(Struct, frozen=True):
     """A vault in Obsidian's registry."""
 
     path: Path

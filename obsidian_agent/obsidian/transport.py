@@ -24,7 +24,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import ObsidianError
 
 CONNECT_SECONDS: Final = 1.0
@@ -107,8 +108,7 @@ def _is_own_socket(path: Path) -> bool:
     return stat.S_ISSOCK(status.st_mode) and status.st_uid == os.geteuid()
 
 
-@dataclass(frozen=True, slots=True)
-class SocketTransport:
+class SocketTransport(Struct, frozen=True):
     """A connection over the socket or, on Windows, the pipe."""
 
     path: str
@@ -188,8 +188,7 @@ def _send_to_pipe(path: str, request: bytes, timeout: float) -> bytes:
     return reply
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramTransport:
+class ProgramTransport(Struct, frozen=True):
     """A connection through the program `obsidian-cli`, which uses the socket itself."""
 
     program: str

@@ -16,42 +16,23 @@ from obsidian_agent.offline.note_set import ACTIVE, SLOTS, NoteSet, note_name
 from obsidian_agent.offline.recipe import SLOT, Input, Kind, Recipe, packaged
 from obsidian_agent.offline.sentence import (
     FUNCTION_WORDS,
-    NEGATIONS,
     WORD,
     NameMatch,
     Sentence,
     Stretch,
-    is_function_word,
     is_pasted,
-    meanings,
     stem,
-    tokens,
     words,
 )
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.tools.registry import TOOLS
 
-_EVERYTHING: Final = frozenset(
-    {"all", "every", "everything", "everywhere", "each", "whole", "vault", "any"}
-)
+_EVERY: Final = "all every everything everywhere each whole vault any"
+_EVERYTHING: Final = frozenset(_EVERY.split())
 """English words for every note."""
-_DESCRIBING: Final = frozenset(
-    [
-        "sentence",
-        "summary",
-        "paragraph",
-        "description",
-        "list",
-        "about",
-        "what",
-        "which",
-        "who",
-        "how",
-        "why",
-        "whether",
-    ]
-)
+_PROSE: Final = "sentence summary paragraph description list about what which who how why whether"
+_DESCRIBING: Final = frozenset(_PROSE.split())
 """Words of a text that probably describes the text to write."""
 PASTED: Final = "The message is too long to compare the plan with it."
 _MANY_FILES: Final = 10
@@ -61,10 +42,11 @@ _PROSE_WORDS: Final = 6
 _UNUSED_WORDS: Final = unicode_expression("s?l(?:s*l)*")
 """A stretch of unused words ("l"), with function words ("s") before and between them."""
 _ARTICLES: Final = frozenset({"the", "a", "an", "and"})
+_NAMING: Final = "folder tag from path paths query addTags removeTags remove find"
 _ARGUMENTS: Final[Mapping[str, Kind]] = {
     **dict.fromkeys(("content", "text", "template", "preview", "replace", "set"), "text"),
     **dict.fromkeys(
-        (
+        [
             "folder",
             "tag",
             "from",
@@ -75,7 +57,7 @@ _ARGUMENTS: Final[Mapping[str, Kind]] = {
             "removeTags",
             "remove",
             "find",
-        ),
+        ],
         "entry",
     ),
     "vault.rename.to": "newName",
@@ -93,12 +75,10 @@ def doubts(
     *parts: tuple[Recipe, Mapping[str, Any]],
     preview: Preview | None = None,
     certain: bool = False,
-    live: bool = True,
 ) -> tuple[str, ...]:
     """Return the reasons against recipes with values for a sentence; () if it is certain.
 
-    `certain`: the sentence is an example of the recipe, so only the effect is checked. Without
-    `live` the described notes are not counted. May block.
+    `certain`: the sentence is an example of the recipe, so only the effect is checked. May block.
     """
     if is_pasted(sentence):
         return (PASTED,)
@@ -118,13 +98,8 @@ def doubts(
             for text in (recipe.title, *_spoken(recipe, {**recipe.defaults, **values}))
         ]
         stems = frozenset(words(" ".join((*own, *texts))))
-        if not live:
-            stems |= frozenset(
-                stem for recipe, values in parts for stem in _menu_stems(recipe, values)
-            )
-        problems += _uncovered(parsed, texts, stems, frozenset(_folders(chosen)), strict=live)
+        problems += _uncovered(parsed, texts, stems, frozenset(_folders(chosen)))
         problems += (doubt for _, values in parts for doubt in _misused(parsed, values))
-        problems += _ambiguous(parsed, frozenset(_folders(chosen)))
         used = [
             text
             for spec, value in chosen
@@ -136,28 +111,12 @@ def doubts(
             for text in used
             if not _is_mentioned(text, parsed)
         )
-        named = [note_name(value) for spec, value in chosen if spec.kind in ("newName", "newNote")]
-        problems += (
-            f"The name “{name}” may contain other words of your message."
-            for name in named
-            if _is_doubtful(name, parsed)
-        )
-        written = [
-            value
-            for spec, value in chosen
-            if spec.kind in ("text", "value") and isinstance(value, str)
-        ]
-        problems += (
-            f"“{text}” may describe the text to write."
-            for text in written
-            if _is_instruction(text, parsed)
-        )
+        problems += value_doubts(parsed, chosen)
     everything = certain or any(
         word[0].casefold() in _EVERYTHING for word in WORD.finditer(sentence)
     )
-    if live:
-        for described in (value for _, value in chosen if isinstance(value, NoteSet)):
-            problems += _count_doubts(described, around, everything)
+    for described in (value for _, value in chosen if isinstance(value, NoteSet)):
+        problems += _count_doubts(described, around, everything)
     if preview is not None and not preview.errors:
         count = len(preview.change_set.changes)
         if not count and any(_changing(recipe.tools) for recipe, _ in parts):
@@ -167,6 +126,17 @@ def doubts(
             if kinds and kinds <= {"note", "alias"}:
                 problems.append(f"It would change {count} files.")
     return tuple(dict.fromkeys(problems))
+
+
+def value_doubts(parsed: Sentence, chosen: Sequence[tuple[Input, Any]]) -> Iterator[str]:
+    """Yield doubts about the values of inputs: names of several folders, prose, and long names."""
+    yield from _ambiguous(parsed, frozenset(_folders(chosen)))
+    for spec, value in chosen:
+        if spec.kind in ("newName", "newNote") and _is_doubtful(note_name(value), parsed):
+            yield f"The name “{note_name(value)}” may contain other words of your message."
+        is_text = spec.kind in ("text", "value") and isinstance(value, str)
+        if is_text and _is_instruction(value, parsed):
+            yield f"“{value}” may describe the text to write."
 
 
 def recipe_of_plan(plan: ActionPlan) -> tuple[Recipe, Mapping[str, str]]:
@@ -285,13 +255,10 @@ def _uncovered(
     texts: Sequence[str],
     stems: Collection[str],
     folders: Collection[str],
-    *,
-    strict: bool,
 ) -> Iterator[str]:
     """Yield a doubt about the parts of a sentence that the plan does not use.
 
-    The word "folder" counts as used next to the name of one of `folders`. Unless `strict`, words of
-    any language that mean one of `stems` are used, and function words are never unused.
+    The word "folder" counts as used next to the name of one of `folders`.
     """
     keys = {key_of(text) for text in texts}
     covered = [span for span in (*parsed.quotes, *parsed.days) if key_of(span.text) in keys]
@@ -310,16 +277,11 @@ def _uncovered(
         for word, match in beside
     )
     covered += [Stretch(word.start(), word.end(), word[0]) for word, gap in gaps if not gap.strip()]
-    spoken = tokens(parsed.text) if not strict else []
     codes = ""
     for word in matches:
         inside = any(span.start <= word.start() and word.end() <= span.end for span in covered)
         is_small = word[0].casefold() in FUNCTION_WORDS
         is_used = stem(word[0]) in stems or word[0].casefold() in _EVERYTHING
-        if not strict:
-            token = next(token for token in spoken if token.end > word.start())
-            is_small = is_small or is_function_word(token.text)
-            is_used = is_used or not meanings(token.text).isdisjoint(stems)
         if inside or (is_used and not is_small):
             codes += "u"
         else:
@@ -331,9 +293,7 @@ def _uncovered(
             matches[min(stretch.start() + 1, stretch.end() - 1)],
         )
         apart = codes[stretch.start()] == "s" and (
-            not strict
-            or first[0].casefold() in _ARTICLES
-            or parsed.text[first.end() : second.start()].strip()
+            first[0].casefold() in _ARTICLES or parsed.text[first.end() : second.start()].strip()
         )
         begin, end = (second if apart else first).start(), matches[stretch.end() - 1].end()
         end = next(
@@ -342,19 +302,6 @@ def _uncovered(
         unused.append(f"“{parsed.text[begin:end]}”")
     if unused:
         yield f"Not used: {' and '.join(unused)}."
-
-
-def _menu_stems(recipe: Recipe, values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the stems that count as used in a list of candidates: they chose the recipe."""
-    texts = (recipe.title, recipe.description, *recipe.examples)
-    yield from words(SLOT.sub(" ", " ".join(texts)))
-    yield "all"
-    for described in values.values():
-        if isinstance(described, NoteSet):
-            if any(term.op not in (":", "has", "lacks") for term in described.terms):
-                yield from words("before since")
-            if any(term.negated or term.key == "is" for term in described.terms):
-                yield from NEGATIONS
 
 
 def _values(match: NameMatch) -> set[str]:

@@ -13,7 +13,8 @@ from functools import cached_property
 from importlib import resources
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.offline.note_set import (
     SLOTS,
     STATES,
@@ -49,16 +50,14 @@ class InvalidChoice(Exception):
     """An answer that is no choice from the menu; the message is the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class MenuChoice:
+class MenuChoice(Struct, frozen=True):
     """A recipe of the menu, and its values as texts."""
 
     recipe: Recipe
     texts: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Chooser:
+class Chooser(Struct, frozen=True, dict=True):
     """A menu for a model."""
 
     recipes: tuple[Recipe, ...]

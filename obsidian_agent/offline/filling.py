@@ -1,30 +1,24 @@
-"""Values for the inputs of a recipe from a sentence: names, quoted texts, days and phrases.
+"""Values for the inputs of a recipe from the parts of a sentence.
 
-Names of the vault, quoted texts and days fill the inputs of their kinds first. A phrase without
-quotes then fills an input that is still missing: the phrase behind a word that precedes the input
-in the recipe's own examples, or the only unused phrase for the only missing input.
+Each input takes a part of its kind, first of all one behind a word that precedes the input in the
+recipe's own examples. A phrase without quotes behind such a word fills an input that is still
+missing, and so does the only unused phrase. The other names and conditions describe notes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass, field, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.expression import unicode_expression
-from obsidian_agent.offline.names import Name, NameKind, display_text
-from obsidian_agent.offline.note_set import (
-    ACTIVE,
-    STATES,
-    InvalidValue,
-    Key,
-    NoteSet,
-    Op,
-    Term,
-    without_templates,
-)
+from obsidian_agent.offline.names import Name, display_text
+from obsidian_agent.offline.note_set import ACTIVE, InvalidValue, NoteSet, Term, without_templates
+from obsidian_agent.offline.parts import END, NOUNS, NoteCondition, Parts, is_within
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
 from obsidian_agent.offline.sentence import (
     FUNCTION_WORDS,
@@ -32,12 +26,11 @@ from obsidian_agent.offline.sentence import (
     NEGATIONS,
     QUOTED_CHARACTER,
     NameMatch,
-    Sentence,
+    SentenceWord,
     Stretch,
     is_function_word,
     meanings,
     stem,
-    tokens,
     word_before,
     words,
 )
@@ -46,74 +39,51 @@ from obsidian_agent.offline.values import read
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("note", "template"), ("note", "alias")),
     "entry": ("note", "alias", "folder", "file"),
+    "notes": ("note", "folder", "tag"),
     **{kind: (kind,) for kind in ("folder", "tag", "property", "value")},
 }
 """The kinds of names that an input accepts, by its kind."""
 _NEW_KINDS: Final = frozenset({"newNote", "newName", "folder", "tag"})
 """The kinds of inputs that accept a new name."""
-_TEXT_KINDS: Final = frozenset({"folder", "newNote", "newName", "value", "text", "list", "heading"})
+_TEXT_KINDS: Final = frozenset(
+    {"folder", "newNote", "newName", "value", "text", "list", "names", "heading"}
+)
 """The kinds of inputs that accept a quoted text."""
 _PHRASE_KINDS: Final = _TEXT_KINDS | {"tag", "tags", "property"}
 """The kinds of inputs that accept a phrase without quotes."""
-_NOUNS: Final[Mapping[str, tuple[NameKind, ...]]] = {
-    "tag": ("tag",),
-    "folder": ("folder",),
-    "property": ("property",),
-    "note": ("note", "alias"),
-}
-"""The kinds of names beside these words."""
+_PROSE: Final = ("text", "list")
+_SEVERAL: Final = ("list", "names")
 _KIND_CUES: Final[Mapping[str, frozenset[str]]] = {
     **{noun: frozenset({noun}) for noun in ("tag", "folder", "property", "heading")},
     "newName": frozenset({"call", "name"}),
 }
 """The stems of the words before an input of a kind, in any recipe."""
-_BESIDE: Final[tuple[NameKind, ...]] = ("tag", "folder", "value")
-"""The kinds of a name before the word "notes", if it is one of these."""
-_STATES: Final = ("untagged", "unlinked", "empty", "bare")
-_BEFORE: Final = stem("before")
-_WHEN: Final = frozenset({_BEFORE, stem("since")})
-_END: Final = unicode_expression(r"[,;:!?.](?=\s|$)|[\n\ue000]|[。，；！？]")
-"""The end of a phrase."""
+_OF_NOTES: Final = ("is", "words", "links", "backlinks")
+"""The keys of conditions whose words never choose an action."""
+_WHEN: Final = frozenset({"befor", "sinc"})
 _ASSIGNS: Final = unicode_expression(r"\s*[:=]")
 _OPENING: Final = unicode_expression(r"[^\s\ue000]+$")
 _CLOSING: Final = unicode_expression(r"[^\s,;:.!?\ue000。，；！？]*")
 
 
-@dataclass(frozen=True, slots=True)
-class FolderRoles:
+class FolderRoles(Struct, frozen=True):
     """The words before a folder that make it the destination, and those that make it a filter."""
 
     destination: frozenset[str] = frozenset()
     filter: frozenset[str] = frozenset()
 
-
-# Lazy: a sentence written like an example does not load the engine of these expressions.
-@cache
-def _state_words() -> Sequence[tuple[str, tuple[str, ...]]]:
-    """Return the states of notes that a sentence may mention, with the words for each."""
-    return [
-        *(
-            (state, tuple(word for word in words(STATES[state][1]) if word not in FUNCTION_WORDS))
-            for state in _STATES
-        ),
-        ("unlinked", ("without", "backlink")),
-        ("unlinked", ("without", "link")),
-    ]
-
-
-@cache
-def _change_words() -> Mapping[str, Key]:
-    """Return the days of a note that a word before "since" or "before" means."""
-    return {
-        **dict.fromkeys(words("change edit update modify note"), "changed"),
-        **dict.fromkeys(words("create write"), "created"),
-    }
-
-
-@lru_cache(maxsize=256)
-def _spoken(text: str) -> frozenset[str]:
-    """Return what a word may mean: its stem, and the menu's words for it."""
-    return meanings(text) | {stem(text)}
+    def of(self, match: NameMatch, parts: Parts) -> tuple[bool, bool]:
+        """Return if a name is the destination, and if it is a filter, by the word before it."""
+        word = word_before(parts.parsed.bare, match.start)
+        is_known = word in self.destination or word in self.filter
+        senses = frozenset({word}) if is_known else meanings(word)
+        to, within = bool(senses & self.destination), bool(senses & self.filter)
+        after = next((token for token in parts.tokens if token.start >= match.end), None)
+        # In Chinese, Japanese and Korean the preposition may follow the name.
+        behind = after.senses if after is not None and JOINED.match(after.text) else frozenset()
+        if behind & {"to", "in"}:
+            return "to" in behind, "in" in behind
+        return to and (is_known or not within), within and (is_known or not to)
 
 
 @lru_cache(maxsize=512)
@@ -137,252 +107,269 @@ def own_words(recipe: Recipe) -> frozenset[str]:
     return frozenset(words(SLOT.sub(" ", " ".join(texts))))
 
 
-@dataclass(slots=True, kw_only=True)
 class Filling:
-    """The parts of a sentence that no input of a recipe uses yet."""
+    """The values of a recipe's inputs that are clear from a sentence.
 
-    parsed: Sentence
-    recipe: Recipe
-    tokens: Sequence[Stretch]
-    names: list[NameMatch]
-    texts: list[Stretch]
-    days: list[Stretch]
-    conditions: Sequence[_Condition]
-    destinations: Collection[int]
-    """Positions of folder names that are destinations."""
-    filters: Collection[int]
-    """Positions of folder names that are filters."""
-    used: list[Stretch] = field(default_factory=list)
-    guesses: dict[str, Stretch] = field(default_factory=dict)
-    """The phrases without quotes, by input."""
+    What to delete is not clear if an unused word may be a condition.
+    """
 
-    @classmethod
-    def of(cls, parsed: Sentence, recipe: Recipe, roles: FolderRoles) -> Filling:
-        """Return the parts for a recipe.
-
-        Templates are included only for inputs that need one, or if their folder is mentioned.
-        """
-        kinds = {spec.kind for spec in recipe.inputs.values()}
-        folder = parsed.around.context.notes.templates or "Templates"
-        spoken = tokens(parsed.bare)
-        conditions = _conditions(parsed, spoken)
-        names = [
-            narrowed
-            for match in _not_negated_by(conditions, parsed.names)
-            if not _within(match, conditions)
-            if (narrowed := _beside(match, parsed, spoken)) is not None
-        ]
-        named = any(
-            name.value == folder or match.text.startswith(f"{folder}/")
-            for match in parsed.names
-            for name in match.names
-        )
-        if not named and "template" not in kinds:
-            names = [
-                replace(match, names=others)
-                for match in names
-                if (
-                    others := tuple(
-                        name for name in match.names if not str(name.value).startswith(f"{folder}/")
-                    )
-                )
-            ]
-        # A quoted text in a condition is no text to write, and a day within a name is no day.
-        owned = [match for match in parsed.names if match.bound or match.negated]
-        destinations, filters = _folder_positions(parsed, names, spoken, roles)
-        return cls(
-            parsed=parsed,
-            recipe=recipe,
-            tokens=spoken,
-            names=_split_pair(names) if "value" in kinds else names,
-            texts=[quote for quote in parsed.quotes if not _within(quote, owned)],
-            days=[day for day in parsed.days if not _within(day, parsed.names)],
-            conditions=conditions,
-            destinations=destinations,
-            filters=filters,
-        )
+    def __init__(self, parts: Parts, recipe: Recipe, roles: FolderRoles) -> None:
+        self.recipe = recipe
+        self.parts = parts
+        self.used: list[Stretch] = []
+        self.guesses: dict[str, Stretch] = {}
+        """The phrases without quotes, by input."""
+        self._own = own_words(recipe) | {"all"}
+        self._conditions = list(parts.conditions)
+        self._texts = list(parts.texts)
+        self._days = list(parts.days)
+        self._names = self._without_templates(parts.names)
+        self._roles = {match.start: roles.of(match, parts) for match in self._names}
+        self._values: dict[str, Any] = {}
+        self._fill()
+        is_unclear = "vault.delete" in recipe.tools and self.unused
+        self.values = {
+            name: self._values[name]
+            for name in recipe.inputs
+            if name in self._values and not is_unclear
+        }
 
     @property
     def phrases(self) -> list[Stretch]:
         """The parts of the sentence that are a value or a condition, without names."""
         return [
             *self.guesses.values(),
-            *(part for part in self.conditions if part.term.key == "is" or self._is_used(part)),
+            *(
+                part
+                for part in self._conditions
+                if part.term.key in _OF_NOTES or self._is_used(part)
+            ),
         ]
 
-    def __len__(self) -> int:
-        """Return the number of names, quoted texts and conditions that no input uses."""
-        free = [match for match in self.names if not match.new and not self._is_used(match)]
-        named = {match.text for match in free}
-        lost = [part for part in self.conditions if not self._is_used(part)]
-        return len(free) + sum(quote.text not in named for quote in self.texts) + len(lost)
+    @property
+    def lost(self) -> list[Stretch]:
+        """The names, quoted texts and conditions that no input uses."""
+        names = [
+            match
+            for match in self._names
+            if not (match.new or self._is_used(match) or self._is_aside(match))
+        ]
+        named = {match.text for match in names}
+        conditions = [part for part in self._conditions if not self._is_used(part)]
+        return [*names, *(quote for quote in self._texts if quote.text not in named), *conditions]
 
-    def values(self) -> dict[str, Any]:
-        """Return the values of the inputs that are clear.
+    @property
+    def doubts(self) -> list[str]:
+        """The parts and phrases of the sentence that are not used, in order."""
+        phrases = self.unused
+        others = [part for part in self.lost if not _overlaps(part, phrases)]
+        parts = sorted((*phrases, *others), key=lambda part: part.start)
+        return [self._stretch(part.start, part.end).text for part in parts]
 
-        An input for a folder is filled before a description of notes. What to delete is not clear
-        if an unused word may be a condition.
-        """
-        values: dict[str, Any] = {}
-        inputs = self.recipe.inputs.values()
-        self._find_text()
-        for spec in sorted(inputs, key=lambda spec: (spec.kind == "notes", bool(spec.of))):
-            value = self._value(spec, values)
-            if value is not None:
-                values[spec.name] = value
-        self._guess(values)
-        if "vault.delete" in self.recipe.tools and self.unused():
-            values = {}
-        return {name: values[name] for name in self.recipe.inputs if name in values}
-
+    @property
     def unused(self) -> list[Stretch]:
-        """Return the phrases of the sentence that neither choose the recipe nor fill an input."""
-        own = own_words(self.recipe) | {"all"}
+        """The phrases of the sentence that neither choose the recipe nor fill an input."""
         phrases: list[Stretch] = []
-        text = self.parsed.text
-        for token in self.tokens:
-            if self._is_used(token) or is_function_word(token.text) or _spoken(token.text) & own:
-                continue
-            start = phrases[-1].end if phrases else 0
-            between = [other for other in self.tokens if start <= other.start < token.start]
-            if (
-                phrases
-                and not _END.search(self.parsed.bare, start, token.start)
-                and all(is_function_word(other.text) for other in between)
-                and not any(self._is_used(other) for other in between)
-            ):
-                token = replace(phrases.pop(), end=token.end)
-            phrases.append(replace(token, text=text[token.start : token.end]))
-        return phrases
+        previous: SentenceWord | None = None
+        for token in self.parts.tokens:
+            if self._is_used(token) or (not token.is_small and token.senses & self._own):
+                previous = None
+            elif not token.is_small:
+                if previous is None or END.search(self._bare, previous.end, token.start):
+                    phrases.append(token)
+                else:
+                    phrases[-1] = replace(phrases[-1], end=token.end)
+                previous = token
+        return [self._stretch(part.start, part.end) for part in phrases]
+
+    @property
+    def _bare(self) -> str:
+        return self.parts.parsed.bare
+
+    def _is_aside(self, part: Stretch) -> bool:
+        """Return True for a name that begins a later sentence: “Templates stay where they are”."""
+        return part.start >= self.parts.end and not self._before(part)
+
+    def _stretch(self, start: int, end: int) -> Stretch:
+        return Stretch(start, end, self.parts.parsed.text[start:end])
 
     def _is_used(self, part: Stretch) -> bool:
-        return _within(part, (*self.used, *self.guesses.values()))
+        return is_within(part, (*self.used, *self.guesses.values()))
 
-    def _value(self, spec: Input, values: Mapping[str, Any]) -> Any:
+    def _before(self, part: Stretch) -> str:
+        return stem(word_before(self._bare, part.start))
+
+    def _without_templates(self, names: Sequence[NameMatch]) -> list[NameMatch]:
+        """Return the names; templates only for inputs that need one, or if their folder is named.
+
+        A property with its value is two names if an input takes the value.
+        """
+        kinds = {spec.kind for spec in self.recipe.inputs.values()}
+        around = self.parts.parsed.around
+        folder = around.context.notes.templates or "Templates"
+        is_named = any(
+            name.value == folder or match.text.startswith(f"{folder}/")
+            for match in self.parts.parsed.names
+            for name in match.names
+        )
+        result = list(names)
+        if not is_named and "template" not in kinds:
+            for match in names:
+                others = [
+                    name for name in match.names if not str(name.value).startswith(f"{folder}/")
+                ]
+                result[result.index(match)] = replace(match, names=tuple(others))
+        result = [match for match in result if match.names]
+        return _split_pair(result) if "value" in kinds else result
+
+    def _fill(self) -> None:
+        self._find_text()
+        inputs = self.recipe.inputs.values()
+        # A folder is filled before a description of notes, which takes all that remains.
+        for spec in sorted(inputs, key=lambda spec: (spec.kind == "notes", bool(spec.of))):
+            value = self._value(spec)
+            if value is not None:
+                self._values[spec.name] = value
+        self._guess()
+
+    def _value(self, spec: Input) -> Any:
         match spec.kind:
             case "date":
                 return self._day(spec)
+            case "choice":
+                return self._choice(spec)
             case "notes":
                 described = self._described()
-                around = self.parsed.around
+                around = self.parts.parsed.around
                 return without_templates(described, around) if described.terms else None
             case "tags" | "properties":
                 one = spec.model_copy(update={"kind": "tag" if spec.kind == "tags" else "property"})
-                return list(dict.fromkeys(iter(lambda: self._read(one, values), None))) or None
+                return list(dict.fromkeys(self._read(one))) or None
             case _:
-                return self._read(
-                    spec,
-                    {spec.of: ACTIVE, **values} if spec.kind == "heading" and spec.of else values,
-                )
+                return next(self._read(spec), None)
 
     def _day(self, spec: Input) -> str | None:
-        """Return the first unused day, unless a word before it belongs to another input."""
+        """Return the first unused day, unless the word before it belongs to another input."""
         cues = _cues(self.recipe.examples, spec.name)
-        for day in self.days:
-            word = word_before(self.parsed.bare, day.start)
-            if cues and word and _spoken(word) & _WHEN and not _spoken(word) & cues:
-                continue
-            owner = next((part for part in self.conditions if _within(day, [part])), None)
-            if owner is not None and not _spoken(word) & cues:
-                continue
-            self.days.remove(day)
-            self.used.append(owner or day)
-            return day.text
+        for day in self._days:
+            word = word_before(self._bare, day.start)
+            senses = meanings(word) | {stem(word)}
+            owner = next((part for part in self._conditions if is_within(day, [part])), None)
+            if senses & cues or (owner is None and not (cues and senses & _WHEN)):
+                self._days.remove(day)
+                self.used.append(owner or day)
+                return day.text
         return None
 
-    def _read(self, spec: Input, others: Mapping[str, Any]) -> Any:
-        """Return the value of the first unused name or quoted text that fits the input."""
+    def _choice(self, spec: Input) -> str | None:
+        """Return the option whose label the sentence mentions; the one with most words."""
+        free = [
+            token
+            for token in self.parts.tokens
+            if not is_within(token, (*self.used, *self.parts.parsed.names))
+        ]
+        best: list[SentenceWord] = []
+        chosen = None
+        for value, label in spec.options.items():
+            needed = [word for word in words(label) if word not in FUNCTION_WORDS]
+            run = [
+                token
+                for word in needed
+                for token in [next((one for one in free if word in one.senses), None)]
+                if token is not None
+            ]
+            if needed and len(best) < len(run) == len(needed):
+                best, chosen = run, value
+        self.used += best
+        return chosen
+
+    def _accepts(self, spec: Input, part: Stretch) -> bool:
+        """Return True if an input may take a name or a quoted text."""
+        if not isinstance(part, NameMatch):
+            return spec.kind in _TEXT_KINDS
         kinds = _NAMES.get(spec.kind, ())
-        named = [
+        return any(name.kind in kinds for name in part.names) or (part.new and not kinds)
+
+    def _read(self, spec: Input) -> Iterator[Any]:
+        """Yield the values of the unused names and quoted texts that fit the input, and use them.
+
+        A part is used when its value is asked for.
+        """
+        names: list[Stretch] = [
             match
-            for match in self.names
+            for match in self._names
             if not match.negated
             and not match.bound
-            and not (spec.kind == "folder" and match.start in self.filters)
+            and not (spec.kind == "folder" and self._roles[match.start][1])
             and (not match.new or spec.kind in _NEW_KINDS)
-            and (any(name.kind in kinds for name in match.names) or (match.new and not kinds))
-            and not self._belongs_to_another(match, spec, others)
+            and self._accepts(spec, match)
+            and not self._belongs_to_another(match, spec)
+            and not self._is_aside(match)
         ]
         texts = [
             quote
-            for quote in self.texts
-            if spec.kind in _TEXT_KINDS and not self._belongs_to_another(quote, spec, others)
+            for quote in self._texts
+            if self._accepts(spec, quote) and not self._belongs_to_another(quote, spec)
         ]
-        if spec.kind == "folder" and any(self._phrases_of(spec, others, literal=True)):
-            cues = _cues(self.recipe.examples, spec.name)
-            named = [
-                match for match in named if stem(word_before(self.parsed.bare, match.start)) in cues
-            ]
-        for part in [*reversed(named), *texts] if spec.kind == "folder" else [*texts, *named]:
+        if spec.kind == "folder":
+            names.reverse()
+            if any(self._phrases_of(spec, literal=True)):
+                cues = _cues(self.recipe.examples, spec.name)
+                names = [match for match in names if self._before(match) in cues]
+        others = self._values | ({spec.of: ACTIVE} if spec.kind == "heading" and spec.of else {})
+        others |= self._values
+        parts = [*names, *texts] if spec.kind == "folder" else [*texts, *names]
+        cues = _cues(self.recipe.examples, spec.name)
+        for part in sorted(parts, key=lambda part: self._before(part) not in cues):
             known = isinstance(part, NameMatch) and not part.new
             try:
-                value = read(spec, part.text, self.parsed.around, others, known=known)
+                value = read(spec, part.text, self.parts.parsed.around, others, known=known)
             except InvalidValue:
                 continue
-            self.texts = [other for other in self.texts if other.text != part.text]
-            self.names = [match for match in self.names if match.text != part.text]
+            self._texts = [other for other in self._texts if other.text != part.text]
+            self._names = [match for match in self._names if match.text != part.text]
             self.used.append(part)
-            return value
-        return None
+            yield value
 
-    def _belongs_to_another(self, part: Stretch, spec: Input, values: Mapping[str, Any]) -> bool:
+    def _belongs_to_another(self, part: Stretch, spec: Input) -> bool:
         """Return True if the word before a part precedes another empty input in the examples."""
-        word = stem(word_before(self.parsed.bare, part.start))
-        if not word or word in _cues(self.recipe.examples, spec.name, fields=True):
+        word, examples = self._before(part), self.recipe.examples
+        if not word or word in _cues(examples, spec.name, fields=True):
             return False
-        kinds = {name.kind for name in part.names} if isinstance(part, NameMatch) else {"text"}
-        for other in self.recipe.inputs.values():
-            accepted = {
-                *_NAMES.get(other.kind, ()),
-                *(("text",) if other.kind in _TEXT_KINDS else ()),
-            }
-            if other.kind == "notes":
-                accepted = {"note", "folder", "tag"}
-            if (
-                other.name not in values
-                and kinds & accepted
-                and word in _cues(self.recipe.examples, other.name, fields=True)
-            ):
-                return True
-        return False
+        return any(
+            name not in self._values
+            and self._accepts(other, part)
+            and word in _cues(examples, name, fields=True)
+            for name, other in self.recipe.inputs.items()
+        )
 
     # --- phrases without quotes ---
 
-    def _guess(self, values: dict[str, Any]) -> None:
-        """Fill the missing inputs with phrases, and remember them in `guesses`."""
-        for spec in (*self._missing(values), *self._optional(values)):
+    def _guess(self) -> None:
+        """Fill the empty inputs with phrases, and remember them in `guesses`."""
+        for spec in self._open:
             for literal in (True, False) if spec.needed else (True,):
-                phrases = self._phrases_of(spec, values, literal=literal)
-                if any(self._accept(spec, phrase, values) for phrase in phrases):
+                if any(
+                    self._accept(spec, part) for part in self._phrases_of(spec, literal=literal)
+                ):
                     break
-        missing = self._missing(values)
-        if len(missing) == 1 and len(self.recipe.missing(values)) == 1:
-            unused = self.unused()
-            # The first word is usually the verb, and no part of a name.
-            if len(unused) == 1 and not self._is_order(unused[0]):
-                self._accept(missing[0], unused[0], values)
+        missing, unused = [spec for spec in self._open if spec.needed], self.unused
+        is_single = len(missing) == len(unused) == len(self.recipe.missing(self._values)) == 1
+        # The first word is usually the verb, and no part of a name.
+        first = next((token.start for token in self.parts.tokens if not token.is_small), 0)
+        if is_single and unused[0].start != first:
+            self._accept(missing[0], unused[0])
 
-    def _is_order(self, phrase: Stretch) -> bool:
-        first = next((token for token in self.tokens if not is_function_word(token.text)), None)
-        return first is not None and first.start == phrase.start and bool(_spoken(first.text))
+    @property
+    def _open(self) -> list[Input]:
+        """The empty inputs that a phrase may fill, those that are required first.
 
-    def _missing(self, values: Mapping[str, Any]) -> list[Input]:
-        return [
-            spec
-            for spec in self.recipe.inputs.values()
-            if spec.needed and spec.name not in values and spec.kind in _PHRASE_KINDS
-        ]
-
-    def _optional(self, values: Mapping[str, Any]) -> list[Input]:
-        """Return the empty inputs that a noun in an example introduces: "with the text {text}"."""
-        return [
-            spec
-            for spec in self.recipe.inputs.values()
-            if not spec.needed
-            and spec.name not in values
-            and spec.kind in _TEXT_KINDS
-            and self._cues_of(spec)
-        ]
+        An optional one needs a noun that introduces it in an example: “with the text {text}”.
+        """
+        empty = [spec for spec in self.recipe.inputs.values() if spec.name not in self._values]
+        needed = [spec for spec in empty if spec.needed and spec.kind in _PHRASE_KINDS]
+        others = (spec for spec in empty if not spec.needed and spec.kind in _TEXT_KINDS)
+        return [*needed, *(spec for spec in others if self._cues_of(spec))]
 
     def _cues_of(self, spec: Input) -> frozenset[str]:
         """Return the stems of the words before an input; for an optional one only nouns."""
@@ -393,144 +380,137 @@ class Filling:
         verbs = {words(example)[0] for example in examples if words(example)}
         return frozenset(cue for cue in cues if not is_function_word(cue)) - verbs
 
-    def _accept(self, spec: Input, phrase: Stretch, values: dict[str, Any]) -> bool:
+    def _accept(self, spec: Input, phrase: Stretch) -> bool:
         """Use a phrase as the value of an input, if it is a valid one."""
-        if all(token.text in NEGATIONS for token in tokens(phrase.text)):
+        inside = [token for token in self.parts.tokens if is_within(token, [phrase])]
+        content = [token for token in inside if token.text not in NEGATIONS]
+        if spec.kind in _PROSE:
+            names = self.parts.parsed.names
+            content = [
+                token for token in content if not (token.is_small or is_within(token, names))
+            ]
+        if inside and not content:
             return False
-        others = self.recipe.defaults | values
+        others = self.recipe.defaults | self._values
         try:
-            values[spec.name] = read(spec, phrase.text, self.parsed.around, others)
+            value = read(spec, phrase.text, self.parts.parsed.around, others)
         except InvalidValue:
             return False
+        self._values[spec.name] = value
         self.guesses[spec.name] = phrase
         return True
 
-    def _phrases_of(
-        self, spec: Input, values: Mapping[str, Any], *, literal: bool
-    ) -> Iterator[Stretch]:
+    def _phrases_of(self, spec: Input, *, literal: bool) -> Iterator[Stretch]:
         """Yield the phrases behind the words that precede an input in the recipe's examples.
 
         `literal`: behind these very words, otherwise behind words that mean the same.
         """
-        cues = self._cues_of(spec)
-        open_inputs = (*self._missing(values), *self._optional(values))
-        others = [self._cues_of(other) for other in open_inputs if other is not spec]
+        cues, parsed = self._cues_of(spec), self.parts.parsed
+        others = (self._cues_of(other) for other in self._open if other is not spec)
         ends = frozenset().union(*others) - cues
-        covered = (*self.parsed.quotes, *self.parsed.names, *self.used, *self.guesses.values())
+        covered = (*parsed.quotes, *parsed.names, *self.used, *self.guesses.values())
         owner = self.guesses.get(spec.of or "")
-        for number, token in enumerate(self.tokens):
-            is_assigned = owner is not None and token.end == owner.end
-            if literal and is_assigned and _ASSIGNS.match(self.parsed.bare, token.end):
-                phrase = self._phrase(number, spec, ends)
-                if phrase is not None:
-                    yield phrase
-            senses = {stem(token.text)} if literal else meanings(token.text)
-            # English articles are prepositions in other languages: “Renombra X a Y”.
-            if not literal and token.text == "a" and not self._is_behind_name(token):
-                continue
-            if senses & cues and not _within(token, covered):
-                phrase = self._phrase(number, spec, ends)
-                if phrase is not None:
-                    yield phrase
-
-    def _is_behind_name(self, token: Stretch) -> bool:
-        gaps = (self.parsed.bare[part.end : token.start] for part in self.used)
-        return any(gap.isspace() for gap in gaps)
-
-    def _phrase(self, number: int, spec: Input, ends: Collection[str]) -> Stretch | None:
-        """Return the phrase behind the token `number`, up to what another input uses."""
-        bare, spoken = self.parsed.bare, self.tokens
-        first = number + 1
-        if spec.kind in ("text", "list"):
-            first += 2 * self._is_described(first)
-        else:
-            while (
-                first < len(spoken)
-                and stem(spoken[first].text) not in ends
-                and self._introduces(first, spec)
+        for number, token in enumerate(self.parts.tokens):
+            is_assigned = literal and owner is not None and token.end == owner.end
+            senses = frozenset({stem(token.text)}) if literal else token.senses
+            if (is_assigned and _ASSIGNS.match(self._bare, token.end)) or (
+                senses & cues and not is_within(token, covered)
             ):
-                first += 1
-        end = first
+                phrases = (self._phrase_before(number), self._phrase(number + 1, spec, ends))
+                yield from filter(None, phrases)
+
+    def _phrase_before(self, number: int) -> Stretch | None:
+        """Return the phrase before a token of a script in which prepositions follow the name."""
+        spoken, first = self.parts.tokens, number
+        if not JOINED.match(spoken[number].text):
+            return None
+        while first and len(spoken[first - 1].senses) == 1 and not self._is_used(spoken[first - 1]):
+            first -= 1
+        return self._stretch(spoken[first].start, spoken[number].start) if first < number else None
+
+    def _phrase(self, first: int, spec: Input, ends: Collection[str] = ()) -> Stretch | None:
+        """Return the phrase from the token `first`, up to what another input uses."""
+        spoken = self.parts.tokens
+        is_prose = spec.kind in _PROSE
         while (
-            end < len(spoken)
-            and not self._is_used(spoken[end])
-            and not _within(spoken[end], self.parsed.quotes)
-            and (
-                (end == first and spec.kind == "value")
-                or not _END.search(bare, spoken[end - 1].end, spoken[end].start)
-            )
-            and not (
-                stem(spoken[end].text) in ends
-                and (end > first or is_function_word(spoken[end].text))
-            )
+            not is_prose
+            and first < len(spoken)
+            and stem(spoken[first].text) not in ends
+            and self._introduces(first, spec)
         ):
+            first += 1
+        end = first
+        while end < len(spoken) and not self._stops(end, first, spec, ends):
             end += 1
-        is_before_name = end < len(spoken) and self._is_used(spoken[end])
-        while end > first and (
-            self._trails(spoken[end - 1], spoken[:first])
-            or (is_before_name and _spoken(spoken[end - 1].text) & {*_NOUNS, "all"})
-        ):
+        at_name = end < len(spoken) and self._is_used(spoken[end])
+        while end > first and self._trails(spoken[end - 1], spoken[:first], at_name=at_name):
             end -= 1
-        if spec.kind not in ("text", "list"):
+        if not is_prose and spec.kind not in _SEVERAL:
             end = self._without_own_words(first, end)
         if end == first:
             return None
-        opening = _OPENING.search(bare, spoken[first - 1].end, spoken[first].start)
-        start = opening.start() if opening else spoken[first].start
-        closing = _CLOSING.match(bare, spoken[end - 1].end)
-        stop = closing.end() if closing and end == len(spoken) else spoken[end - 1].end
-        return Stretch(start, stop, self.parsed.text[start:stop])
+        opening = _OPENING.search(self._bare, spoken[first - 1].end, spoken[first].start)
+        closing = _CLOSING.match(self._bare, spoken[end - 1].end)
+        return self._stretch(
+            opening.start() if opening else spoken[first].start,
+            closing.end() if closing and end == len(spoken) else spoken[end - 1].end,
+        )
+
+    def _stops(self, number: int, first: int, spec: Input, ends: Collection[str]) -> bool:
+        """Return True if a phrase from the token `first` ends before the token `number`."""
+        token, is_first = self.parts.tokens[number], number == first
+        if self._is_used(token) or is_within(token, self.parts.parsed.quotes):
+            return True
+        if stem(token.text) in ends and (not is_first or token.is_small):
+            return True
+        before = self.parts.tokens[number - 1]
+        gap = self._bare[before.end : token.start]
+        is_inside = (is_first and spec.kind == "value") or (
+            not is_first and spec.kind in _SEVERAL and gap.strip() == ","
+        )
+        return not is_inside and bool(END.search(gap))
 
     def _without_own_words(self, first: int, end: int) -> int:
         """Return the end of a phrase without words of the recipe after a preposition."""
-        own = own_words(self.recipe) | {"all"}
         last = end
         for number in range(end - 1, first, -1):
-            token = self.tokens[number]
-            if is_function_word(token.text) and not self.parsed.text[token.start].isupper():
+            token = self.parts.tokens[number]
+            if self._is_small(token):
                 last = number
-            elif not _spoken(token.text) & own:
+            elif not token.senses & self._own:
                 break
         return last
 
-    def _is_described(self, number: int) -> bool:
-        """Return True for an article and a word of the recipe, as in "the line"."""
-        noun = self.tokens[min(number + 1, len(self.tokens) - 1)]
-        return (
-            self.tokens[min(number, len(self.tokens) - 1)].text in ("the", "a", "an")
-            and number + 2 < len(self.tokens)
-            and not _spoken(noun.text).isdisjoint(own_words(self.recipe))
-        )
+    def _is_small(self, token: SentenceWord) -> bool:
+        return token.is_small and not self.parts.parsed.text[token.start].isupper()
 
     def _introduces(self, number: int, spec: Input) -> bool:
-        """Return True for a word between a preposition and a name: "a folder called"."""
-        token, before = self.tokens[number], self.tokens[number - 1]
-        after = self.tokens[number + 1] if number + 1 < len(self.tokens) else None
-        is_before_quote = QUOTED_CHARACTER in self.parsed.bare[token.end : token.end + 2]
-        if after is None or _END.search(self.parsed.bare, token.end, after.start):
-            return is_before_quote
-        senses = _spoken(token.text)
-        if self.parsed.text[token.start].isupper():
+        """Return True for a word between a preposition and a name: “a folder called”."""
+        spoken = self.parts.tokens
+        token, before = spoken[number], spoken[number - 1]
+        after = spoken[number + 1] if number + 1 < len(spoken) else None
+        if after is None or END.search(self._bare, token.end, after.start):
+            return QUOTED_CHARACTER in self._bare[token.end : token.end + 2]
+        if self.parts.parsed.text[token.start].isupper():
             return spec.kind in meanings(token.text)
-        if is_function_word(token.text):
+        if token.is_small:
             return True
-        if "new" in senses:
-            nouns = {*_NOUNS, "name"}
-            return is_function_word(before.text) and not _spoken(after.text).isdisjoint(nouns)
-        if "call" in senses and token.text not in ("call", "name", "title"):
+        if "new" in token.senses:
+            return before.is_small and not after.senses.isdisjoint({*NOUNS, "name"})
+        if "call" in token.senses and token.text not in ("call", "name", "title"):
             return True
-        return bool(senses & _NOUNS.keys()) and (
-            is_function_word(before.text) or spec.kind in senses or "new" in _spoken(before.text)
-        )
+        is_noun = not token.senses.isdisjoint(NOUNS)
+        return is_noun and (before.is_small or spec.kind in token.senses or "new" in before.senses)
 
-    def _trails(self, token: Stretch, before: Sequence[Stretch]) -> bool:
+    def _trails(
+        self, token: SentenceWord, before: Sequence[SentenceWord], *, at_name: bool
+    ) -> bool:
         """Return True for a word after a name: a preposition, or the verb at the end."""
-        if is_function_word(token.text):
-            return not self.parsed.text[token.start].isupper()
+        if token.is_small or (at_name and token.senses & {*NOUNS, "all"}):
+            return not token.is_small or self._is_small(token)
         verb = stem(words(self.recipe.title)[0])
-        return verb in meanings(token.text) and not any(
-            verb in _spoken(other.text) for other in before
-        )
+        is_spoken = any(verb in other.senses for other in before)
+        return verb in meanings(token.text) and not is_spoken
 
     # --- descriptions of notes ---
 
@@ -545,25 +525,25 @@ class Filling:
             for slot in SLOT.finditer(example)
             if slot[2] == "text"
         }
-        spec = Input(name="text")
-        for number, token in enumerate(self.tokens):
-            if _spoken(token.text).isdisjoint(cues) or _within(token, self.parsed.names):
+        names = self.parts.parsed.names
+        for number, token in enumerate(self.parts.tokens):
+            if token.senses.isdisjoint(cues) or is_within(token, names):
                 continue
-            starts = (*self.texts, *self.parsed.names)
+            starts = (*self._texts, *names)
             part = next((part for part in starts if token.end < part.start <= token.end + 2), None)
-            if part is None and (part := self._phrase(number, spec, ())) is not None:
-                stops = (other.start for other in self.parsed.names if other.start < part.end)
-                inside = [other for other in self.tokens if part.start <= other.start]
-                before = [other for other in inside if other.start < min(stops, default=part.end)]
-                while before and is_function_word(before[-1].text):
-                    before.pop()
-                end = before[-1].end if before else part.start
-                part = Stretch(part.start, end, self.parsed.text[part.start : end])
-            if part is not None and part.text:
-                span = part.start, part.end, part.text
-                self.conditions = [*self.conditions, _Condition(*span, Term("text", part.text))]
-                self.names = [match for match in self.names if match.start != part.start]
-                self.texts = [quote for quote in self.texts if quote.start != part.start]
+            if part is None and (part := self._phrase(number + 1, Input(name="", kind="text"))):
+                stop = min(
+                    (name.start for name in names if name.start < part.end), default=part.end
+                )
+                inside = [other for other in self.parts.tokens if part.start <= other.start < stop]
+                while inside and inside[-1].is_small:
+                    inside.pop()
+                part = self._stretch(part.start, inside[-1].end) if inside else None
+            if part is not None:
+                term = Term("text", part.text)
+                self._conditions.append(NoteCondition(part.start, part.end, part.text, term))
+                self._names = [match for match in self._names if match.start != part.start]
+                self._texts = [quote for quote in self._texts if quote.start != part.start]
                 return
 
     def _described(self) -> NoteSet:
@@ -571,38 +551,42 @@ class Filling:
 
         If no note fits the most likely meanings, another meaning of one name is tried.
         """
-        conditions = [part for part in self.conditions if not self._is_used(part)]
-        notes, used, remaining = self._terms(self.names)
-        described = _note_set(notes, conditions)
-        if len(described.terms) > 1 and not self._fits(described):
-            for kind in ("value", "tag"):
-                for number, match in enumerate(self.names):
-                    names = tuple(name for name in match.names if name.kind == kind)
-                    if not names or match.negated or match.bound or names == match.names:
-                        continue
-                    changed = [*self.names]
-                    changed[number] = replace(match, names=names, bound=kind == "value")
-                    other, other_used, other_remaining = self._terms(changed)
-                    if self._fits(_note_set(other, conditions)):
-                        self.used += [*other_used, *conditions]
-                        self.names = other_remaining
-                        return _note_set(other, conditions)
-        self.names = remaining
-        self.used += [*used, *conditions]
-        days = {day for day in self.days if _within(day, conditions)}
-        self.days = [day for day in self.days if day not in days]
-        return described
+        conditions = [part for part in self._conditions if not self._is_used(part)]
+        readings = (self._terms(names) for names in self._meanings())
+        first = next(readings)
+        terms, remaining = first
+        if len(_note_set(terms, conditions).terms) > 1:
+            fitting = (
+                one for one in (first, *readings) if self._fits(_note_set(one[0], conditions))
+            )
+            terms, remaining = next(fitting, first)
+        for match in self._names:
+            if match.start not in {other.start for other in remaining}:
+                length = len(match.negated) or match.end - match.start
+                self.used.append(self._stretch(match.end - length, match.end))
+        self._names = remaining
+        self.used += conditions
+        self._days = [day for day in self._days if not is_within(day, conditions)]
+        return _note_set(terms, conditions)
+
+    def _meanings(self) -> Iterator[Sequence[NameMatch]]:
+        """Yield the names, and then those with another meaning of one of them."""
+        yield self._names
+        for kind in ("value", "tag"):
+            for number, match in enumerate(self._names):
+                names = tuple(name for name in match.names if name.kind == kind)
+                if names and names != match.names and not match.negated and not match.bound:
+                    other = replace(match, names=names, bound=kind == "value")
+                    yield [*self._names[:number], other, *self._names[number + 1 :]]
 
     def _fits(self, described: NoteSet) -> bool:
         try:
-            return bool(described.paths(self.parsed.around))
+            return bool(described.paths(self.parts.parsed.around))
         except ObsidianAgentError:
             return False
 
-    def _terms(
-        self, names: Sequence[NameMatch]
-    ) -> tuple[list[Term], list[NameMatch], list[NameMatch]]:
-        """Return the conditions that names mean, the names used, and the others.
+    def _terms(self, names: Sequence[NameMatch]) -> tuple[list[Term], list[NameMatch]]:
+        """Return the conditions that names mean, and the names that mean none.
 
         An excluded name is excluded in each of its meanings.
         """
@@ -611,213 +595,46 @@ class Filling:
         remaining: list[NameMatch] = []
         for match in names:
             senses = _senses(match)
-            folder = f"{senses[0].value}/" if senses and senses[0].key == "folder" else ""
-            if match.new or (
-                folder
-                and not match.negated
-                and (
-                    match.start in self.destinations
-                    or not all(term.value.startswith(folder) for term in notes)
-                )
-            ):
-                # It is new, or a destination, or a note outside of it is named.
+            first = senses[0] if senses else None
+            if match.start >= self.parts.end and (notes or terms):
                 remaining.append(match)
-            elif match.negated:
+            elif match.negated and not match.new:
                 specific = [term for term in senses if term.key != "property"]
-                terms += (
-                    replace(term, negated=True)
-                    for term in specific or [term for term in senses if term.op == ":"] or senses
-                )
-            elif senses and senses[0].key == "note":
-                notes.append(senses[0])
-            elif senses and (match.bound or senses[0].key != "property" or senses[0].op == "has"):
-                terms.append(senses[0])
+                values = [term for term in senses if term.op == ":"]
+                terms += (replace(term, negated=True) for term in specific or values or senses)
+            elif match.new or (
+                first and first.key == "folder" and self._is_elsewhere(match, notes)
+            ):
+                remaining.append(match)
+            elif first and first.key == "note" and self.parts.is_link_target(match):
+                terms.append(Term("links-to", first.value))
+            elif first and first.key == "note":
+                notes.append(first)
+            elif first and (match.bound or first.key != "property" or first.op == "has"):
+                terms.append(first)
             elif terms and terms[-1].property:
-                terms[-1] = next(
-                    (term for term in senses if term.property == terms[-1].property), terms[-1]
-                )
-        used = [
-            replace(match, start=match.end - len(match.negated)) if match.negated else match
-            for match in names
-            if match not in remaining
-        ]
-        return [*notes, *terms], used, remaining
+                owner = terms[-1].property
+                terms[-1] = next((term for term in senses if term.property == owner), terms[-1])
+            else:
+                remaining.append(match)
+        return [*notes, *terms], remaining
+
+    def _is_elsewhere(self, match: NameMatch, notes: Sequence[Term]) -> bool:
+        """Return True for a folder that is a destination, or does not hold a named note."""
+        folder = f"{_senses(match)[0].value}/"
+        is_destination = self._roles[match.start][0]
+        return is_destination or not all(term.value.startswith(folder) for term in notes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Condition(Stretch):
-    """A part of a sentence that is a condition on notes."""
-
-    term: Term
+def _overlaps(part: Stretch, others: Sequence[Stretch]) -> bool:
+    return any(part.start < other.end and other.start < part.end for other in others)
 
 
-def _folder_positions(
-    parsed: Sentence,
-    names: Sequence[NameMatch],
-    spoken: Sequence[Stretch],
-    roles: FolderRoles,
-) -> tuple[set[int], set[int]]:
-    """Return the positions of names that are destinations, and of names that are filters."""
-    destinations: set[int] = set()
-    filters: set[int] = set()
-    for match in names:
-        word = word_before(parsed.bare, match.start)
-        known = word in roles.destination or word in roles.filter
-        meant = frozenset({word}) if known else meanings(word)
-        after = next((token.text for token in spoken if token.start >= match.end), "")
-        # In Chinese the preposition follows the name.
-        behind = JOINED.match(after) and "in" in meanings(after)
-        if meant & roles.destination and not (meant & roles.filter and not known):
-            destinations.add(match.start)
-        if behind or (meant & roles.filter and not (meant & roles.destination and not known)):
-            filters.add(match.start)
-    return destinations, filters
-
-
-def _within(part: Stretch, parts: Sequence[Stretch]) -> bool:
-    return any(other.start <= part.start < other.end for other in parts)
-
-
-def _note_set(terms: Sequence[Term], conditions: Sequence[_Condition]) -> NoteSet:
+def _note_set(terms: Sequence[Term], conditions: Sequence[NoteCondition]) -> NoteSet:
     """Return the description. A comparison replaces the mere existence of its property."""
     compared = {part.term.property for part in conditions if part.term.property}
     own = [term for term in terms if term.op != "has" or term.property not in compared]
     return NoteSet(tuple(dict.fromkeys((*own, *(part.term for part in conditions)))))
-
-
-def _conditions(parsed: Sentence, spoken: Sequence[Stretch]) -> list[_Condition]:
-    """Return the states and days by which a sentence describes notes."""
-    return [*_states(parsed, spoken), *_dated(parsed, spoken)]
-
-
-def _not_negated_by(
-    conditions: Sequence[_Condition], names: Sequence[NameMatch]
-) -> Iterator[NameMatch]:
-    """Yield the names; those after a condition are not excluded by its "without"."""
-    for match in names:
-        start = match.end - len(match.negated)
-        is_own = any(part.start <= start < part.end for part in conditions)
-        yield replace(match, negated="") if match.negated and is_own else match
-
-
-def _content(spoken: Sequence[Stretch]) -> tuple[list[Stretch], list[frozenset[str]]]:
-    """Return the words of a sentence without function words, and the stems that each means.
-
-    "No other note" is one word, which means nothing.
-    """
-    content: list[Stretch] = []
-    stems: list[frozenset[str]] = []
-    for token in spoken:
-        if is_function_word(token.text):
-            continue
-        senses = _spoken(token.text)
-        if stems and "without" in stems[-1] and (token.text == "other" or "note" in senses):
-            if "note" in senses:
-                stems[-1] = frozenset({stem("nothing")})
-            continue
-        content.append(token)
-        stems.append(senses | {"without"} if token.text in NEGATIONS else senses)
-    return content, stems
-
-
-def _states(parsed: Sentence, spoken: Sequence[Stretch]) -> Iterator[_Condition]:
-    content, stems = _content(spoken)
-    for state, needed in _state_words():
-        for number, token in enumerate(content):
-            last = number + len(needed) - 1
-            follows = last < len(content) and all(
-                {word, stem(word)} & stems[number + at] for at, word in enumerate(needed)
-            )
-            if not follows and stem(state) in stems[number]:
-                follows, last = True, number
-            # “Empty X” is an order, “to Empty” a name, and “without tag X” excludes a name.
-            is_name = last == number and _within(token, parsed.names)
-            if not follows or token is spoken[0] or is_name:
-                continue
-            end = content[last].end
-            # “Without links” means links in the notes, “no links to them” links to the notes.
-            after = next((token.text for token in spoken if token.start >= end), "")
-            if needed == ("without", "link") and after != "to":
-                continue
-            is_name = any(parsed.bare[end : match.start].isspace() for match in parsed.names)
-            if is_name and last > number:
-                continue
-            yield _Condition(token.start, end, parsed.text[token.start : end], Term("is", state))
-            break
-
-
-def _dated(parsed: Sentence, spoken: Sequence[Stretch]) -> Iterator[_Condition]:
-    for day in parsed.days:
-        before = [token for token in spoken if token.end <= day.start]
-        while before and is_function_word(before[-1].text) and before[-1].text != "do":
-            before.pop()
-        if not before or _within(day, parsed.names):
-            continue
-        cue = before.pop()
-        stems = _spoken(cue.text)
-        if not stems & _WHEN or _END.search(parsed.bare, cue.end, day.start):
-            continue
-        later: Op = ">" if cue.text == "after" else ">="
-        owner = next(
-            (
-                (match, name.value)
-                for match in parsed.names
-                if parsed.bare[match.end : cue.start].isspace() and not match.negated
-                for name in match.names
-                if name.kind == "property"
-            ),
-            None,
-        )
-        start = before[-1] if before else cue
-        key = next(
-            (key for word, key in _change_words().items() if word in _spoken(start.text)), None
-        )
-        if owner is not None:
-            start = owner[0]
-            term = Term("property", day.text, "<" if _BEFORE in stems else later, owner[1])
-        elif key is not None:
-            term = Term(key, day.text, "<" if _BEFORE in stems else ">=")
-        else:
-            continue
-        begin = cue.start if "note" in _spoken(start.text) else start.start
-        yield _Condition(begin, day.end, parsed.text[begin : day.end], term)
-
-
-def _beside(match: NameMatch, parsed: Sentence, spoken: Sequence[Stretch]) -> NameMatch | None:
-    """Return a name with the meanings that the words beside it allow, or None.
-
-    "The folder X" is no note X; if there is no folder X, it is a new name. "The X notes" are those
-    with the tag or in the folder X.
-    """
-    if match.bound or match.new:
-        return match
-    before = [token for token in spoken if token.end <= match.start]
-    after = next((token for token in spoken if token.start >= match.end), None)
-    called = False
-    while before and "call" in _spoken(before[-1].text) and len(before) > 1:
-        called = bool(before.pop())
-    kinds: tuple[NameKind, ...] = ()
-    if before and not _END.search(parsed.bare, before[-1].end, match.start):
-        noun = before[-1]
-        stems = _spoken(noun.text)
-        # “Tag X” and “please tag X” are orders, “the tag X” is a name.
-        article = before[-2].text if len(before) > 1 else "to"
-        is_noun = called or noun.text != "tag" or article not in ("you", "please", "to", "i", "me")
-        kinds = next((kinds for word, kinds in _NOUNS.items() if word in stems and is_noun), ())
-    fitting = tuple(name for name in match.names if name.kind in kinds)
-    if not fitting and kinds and kinds != _NOUNS["note"]:
-        return None
-    if not kinds and after is not None and parsed.bare[match.end : after.start].isspace():
-        stems = _spoken(after.text)
-        if "note" in stems and after.text != "note":
-            kinds = _BESIDE
-        elif not after.text.endswith("ed"):
-            kinds = next((kinds for word, kinds in _NOUNS.items() if word in stems), ())
-        fitting = tuple(name for name in match.names if name.kind in kinds)
-    if not fitting and before and before[-1].text in ("is", "are", "by"):
-        fitting = tuple(name for name in match.names if name.kind == "value")
-    bound = bool(fitting) and all(name.kind == "value" for name in fitting)
-    return replace(match, names=fitting, bound=bound) if fitting else match
 
 
 def _split_pair(names: list[NameMatch]) -> list[NameMatch]:
@@ -825,21 +642,19 @@ def _split_pair(names: list[NameMatch]) -> list[NameMatch]:
 
     For an action that sets a property they are the values to set, not a condition.
     """
-    index = next(
-        (index for index, match in enumerate(names) if match.bound and not match.negated), None
-    )
-    if index is None or any(
-        name.kind == "property" for match in names for name in match.names if not match.negated
-    ):
+    affirmed = [match for match in names if not match.negated]
+    match = next((match for match in affirmed if match.bound), None)
+    is_alone = any(name.kind == "property" for other in affirmed for name in other.names)
+    if match is None or is_alone:
         return names
-    match = names[index]
     owners = tuple(Name("property", name.property) for name in match.names)
     texts = str(owners[0].value), display_text(match.names[0].value) or ""
-    pair = (
+    index = names.index(match)
+    names[index : index + 1] = [
         replace(match, text=texts[0], names=owners, bound=False),
         replace(match, text=texts[1], bound=False),
-    )
-    return [*names[:index], *pair, *names[index + 1 :]]
+    ]
+    return names
 
 
 def _senses(match: NameMatch) -> list[Term]:
@@ -848,18 +663,20 @@ def _senses(match: NameMatch) -> list[Term]:
     The order is: tag with `#`, folder, note, property, value, tag without `#`. An ambiguous folder
     name has no meaning.
     """
-    tags = [Term("tag", name.value) for name in match.names if name.kind == "tag"]
-    folders = [Term("folder", name.value) for name in match.names if name.kind == "folder"]
-    if len(folders) > 1:
+    by_kind: dict[str, list[Term]] = {}
+    for name in match.names:
+        match name.kind:
+            case "property":
+                term = Term("property", None, "has", name.value)
+            case "value":
+                term = Term("property", name.value, ":", name.property)
+            case "tag" | "folder":
+                term = Term(name.kind, name.value)
+            case _:
+                term = Term("note", name.value)
+        by_kind.setdefault(term.key if name.kind != "value" else "value", []).append(term)
+    if len(by_kind.get("folder", ())) > 1:
         return []
-    notes = [Term("note", name.value) for name in match.names if name.kind in ("note", "alias")]
-    having = [
-        Term("property", None, "has", name.value) for name in match.names if name.kind == "property"
-    ]
-    values = [
-        Term("property", name.value, ":", name.property)
-        for name in match.names
-        if name.kind == "value"
-    ]
-    first, last = (tags, []) if match.text.startswith("#") else ([], tags)
-    return [*first, *folders, *notes, *having, *values, *last]
+    order = ["folder", "note", "property", "value"]
+    order.insert(0 if match.text.startswith("#") else 4, "tag")
+    return [term for kind in order for term in by_kind.get(kind, ())]

@@ -10,7 +10,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, Literal, get_args
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import VaultError
 from obsidian_agent.expression import expression
 from obsidian_agent.tools.core.tool import RunContext
@@ -29,8 +30,7 @@ _NAMED_ELSEWHERE: Final = frozenset({"tags", "tag", "aliases", "alias"})
 _LINK: Final = expression(r"\s*\[\[([^\[\]\n|#]+)(?:[|#][^\[\]\n]*)?\]\]\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """A name in the vault.
 
     `value` is a path, a tag without `#`, a property, or a value of `property`.
@@ -41,8 +41,7 @@ class Name:
     property: str | None = None
 
 
-@dataclass
-class VaultNames:
+class VaultNames(Struct, dict=True):
     """The names of a vault.
 
     Notes and files are looked up in its index; names that it has no order for are read once, when
@@ -170,8 +169,7 @@ def _by_key(named: Iterable[tuple[Name, str]]) -> Mapping[str, Sequence[Name]]:
     return {key: tuple(names) for key, names in grouped.items()}
 
 
-@dataclass(frozen=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True, dict=True):
     """A vault at one moment, and the context of a run."""
 
     view: VaultView

@@ -11,7 +11,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import ObsidianAgentError, PlanError
 from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.names import Surroundings
@@ -40,6 +41,9 @@ Key = Literal[
     "linked-from",
     "is",
     "tasks",
+    "words",
+    "links",
+    "backlinks",
 ]
 Op = Literal[":", ">=", "<=", ">", "<", "has", "lacks"]
 
@@ -89,6 +93,9 @@ KEYS: Final[Mapping[Key, tuple[Kind, str, str]]] = {
     "linked-from": ("note", "linkedFrom", "linked from {name}"),
     "is": ("choice", "", ""),
     "tasks": ("choice", "tasks", ""),
+    "words": ("number", "words", "with {count} words"),
+    "links": ("number", "links", "with {count} links"),
+    "backlinks": ("number", "backlinks", "with {count} backlinks"),
 }
 """The keys before a colon: kind of value, argument of `vault.find`, wording after "notes".
 
@@ -96,6 +103,13 @@ Properties are written in brackets instead. A wording that depends on the value 
 """
 
 _COMPARED: Final[Mapping[str, str]] = {">=": "atLeast", "<=": "atMost", ">": "above", "<": "below"}
+COUNTS: Final[Mapping[Op, str]] = {
+    ">": "more than ",
+    "<": "fewer than ",
+    ">=": "at least ",
+    "<=": "at most ",
+}
+"""The wording of comparisons with a number of words, links or backlinks."""
 TASKS: Final = ("open", "done", "any", "none")
 _PLAIN: Final = unicode_expression(r'[^\s"\[<>=]\S*')
 """A value that needs no quotes."""
@@ -109,8 +123,7 @@ class InvalidValue(PlanError):
     default_code = "ARGUMENT_INVALID"
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """One condition on notes. `property` is the property's name if the key is `property`."""
 
     key: Key
@@ -120,8 +133,7 @@ class Term:
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NoteSet:
+class NoteSet(Struct, frozen=True):
     """A description of notes: all terms apply, but several `note` terms mean any of these notes.
 
     Without terms it means every note.
@@ -233,6 +245,15 @@ def _condition(term: Term) -> dict[str, Any]:
             }
         case "is":
             return dict(STATES[term.value][0])
+        case "words" | "links" | "backlinks":
+            more = {">": 0, ">=": -1, ":": -1}.get(term.op)
+            fewer = {"<": 0, "<=": 1, ":": 1}.get(term.op)
+            limits = {"moreThan": more, "fewerThan": fewer}
+            return {
+                name: {term.key: int(term.value) + distance}
+                for name, distance in limits.items()
+                if distance is not None
+            }
         case _:
             return {KEYS[term.key][1]: term.value}
 
@@ -255,7 +276,10 @@ def _term_text(term: Term) -> str:
         case _:
             when = "before" if term.op in ("<", "<=") else "since"
             words = KEYS[term.key][2].format(
-                value=term.value, name=note_name(str(term.value)), when=when
+                value=term.value,
+                name=note_name(str(term.value)),
+                when=when,
+                count=f"{COUNTS.get(term.op, '')}{property_text(term.value)}",
             )
     return f"{'not ' if term.negated else ''}{words}"
 

@@ -8,11 +8,12 @@ matched by a few words in any order and language.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import islice, product
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.expression import expression
 from obsidian_agent.offline.names import Surroundings, key_of
 from obsidian_agent.offline.note_set import (
@@ -24,12 +25,14 @@ from obsidian_agent.offline.note_set import (
 )
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
 from obsidian_agent.offline.sentence import (
+    NEGATIONS,
     QUOTED_CHARACTER,
-    WORD,
     folded,
     is_pasted,
     quotes,
     stem,
+    tokens,
+    words,
 )
 from obsidian_agent.offline.values import headings, read
 
@@ -38,34 +41,14 @@ MAX_FOLDERS: Final = 12
 
 _MIN_NAME: Final = 4
 """Letters of a filler that may also be a name."""
-_FILLERS: Final = """
-    find list show check look me us all every any my our the a an are is there do does i have has
-    which what in of for at to on that with vault note please can you fix repair resolve and it
-    anywhere get
-    finde find such suche zeig zeige liste mir alle allen meine meinen meiner mein der die das den
-    dem gibt es hab habe ich haben hat welche welcher welches was sind ist in im mit bitte notizen
-    notiz tresor repariere reparier behebe auf meinem
-    trouve trouver cherche chercher montre montrer affiche liste moi tous toutes tout les le la de
-    des du mes mon ma dans quelles quels quel quelle sont est y a t il ai j'ai ont je qui que coffre
-    notes s'il te vous plait repare reparer corrige
-    encuentra encontrar busca buscar muestra muestrame lista todos todas los las el mis mi que hay
-    cuales tengo son estan tienen de en del boveda notas nota por favor repara arregla
-    trova trovare cerca mostra mostrami elenca tutti tutte i gli lo miei mie mio mia quali che ci
-    sono ho nel nella di della per favore ripara
-    najdi najit hledej ukaz zobraz vypis mi vsechny vse moje me muj ktere jake co jsou je mam maji v
-    ve trezor trezoru poznamky poznamek poznamka prosim oprav
-    найди найти покажи показать список все мои мое мой мое какие есть у меня в заметки заметок
-    заметка хранилище хранилища пожалуйста исправь
-    查 找 出 显 示 列 我 的 所 有 哪 些 是 在 里 中 笔 记 请 修 复 库 知 识 仓 个
-"""
-"""Words in several languages that add nothing to a phrase, without accents."""
+_FILLERS: Final = "find list show which note fix all vault in to with from of"
+"""Words that add nothing to a phrase, in any language."""
 
 _Slot = tuple[str, str | None]
 _BLANK: Final = expression(r"\s+")
 
 
-@dataclass(frozen=True, slots=True)
-class ExampleMatch:
+class ExampleMatch(Struct, frozen=True):
     """A recipe and its values, from a sentence that matches one of its examples."""
 
     recipe: Recipe
@@ -137,14 +120,19 @@ def _content_words(text: str) -> frozenset[str]:
 
     A filler that occurs twice is a name the second time, as in "the orphan notes in Notes".
     """
-    words = [stem(folded(match[0])) for match in WORD.finditer(text)]
-    repeated = {word for word in words if len(word) >= _MIN_NAME and words.count(word) > 1}
-    return frozenset(words) - (_fillers() - repeated) or frozenset(words)
+    # Lazy: few sentences are compared with a phrase.
+    from obsidian_agent.vault.index.stop_words import STOP_WORDS
 
-
-@cache
-def _fillers() -> frozenset[str]:
-    return frozenset(stem(folded(word)) for word in _FILLERS.split())
+    spoken, fillers = tokens(text), frozenset(words(_FILLERS))
+    stems = [stem(folded(token.text)) for token in spoken]
+    content = (
+        own
+        for own, token in zip(stems, spoken, strict=True)
+        if token.text in NEGATIONS
+        or not (token.text in STOP_WORDS or token.senses & fillers)
+        or (len(own) >= _MIN_NAME and stems.count(own) > 1)
+    )
+    return frozenset(content) or frozenset(stems)
 
 
 def _alternatives(

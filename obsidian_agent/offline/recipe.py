@@ -13,7 +13,7 @@ from functools import cache
 from importlib import resources
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import BaseModel, Field, StringConstraints, field_validator
+from pydantic import BaseModel, Field, StringConstraints, field_validator, model_validator
 
 from obsidian_agent.plan.model import ParameterType
 
@@ -30,14 +30,15 @@ _Named = Literal[
     "properties",
     "value",
     "heading",
+    "names",
 ]
 Kind = Literal[ParameterType, _Named, "choice", "notes", "field"]
 """The kind of an input's value, if it is no type of the plan language.
 
 `entry` is an existing note, folder or other file; `newNote` the path of a note to create; `newName`
-a new path, by name, for the entry in the input `of`; `value` the value of a property; `heading` a
-heading of the note in the input `of`; `notes` a description of notes (`note_set.py`); `field` a
-field to sort or group notes by.
+a new path, by name, for the entry in the input `of`; `names` new names, or a series such as months;
+`value` the value of a property; `heading` a heading of the note in the input `of`; `notes` a
+description of notes (`note_set.py`); `field` a field to sort or group notes by.
 """
 
 Subject = Literal[
@@ -49,10 +50,13 @@ SUBJECTS: Final[tuple[Subject, ...]] = get_args(Subject)
 MAX_EXAMPLES: Final = 6
 """Examples of one recipe, so that a user can read them all."""
 
+MAX_SUGGESTIONS: Final = 3
+"""The number of recipes among which the user chooses."""
+
 SLOT: Final = re.compile(r"\{([A-Za-z][A-Za-z0-9_]*)(?:\.([A-Za-z]+))?\}")
 """A slot of an example: `{name}` is an input, `{notes.tag}` a field of a description of notes."""
 
-_LISTS: Final = ("list", "tags", "properties")
+_LISTS: Final = ("list", "names", "tags", "properties")
 _PATHS: Final = ("path", "note", "entry", "folder", "newNote", "newName", "template")
 
 
@@ -126,7 +130,10 @@ class Recipe(BaseModel, extra="forbid", frozen=True):
     A sentence may have them in any order, and with the fillers of `reader` around them.
     """
     plan: dict[str, Any]
-    """A plan without parameters, which refers to the inputs."""
+    """A plan without parameters, which refers to the inputs.
+
+    Its version is the current one, its risk by default that of an answer or of a change.
+    """
 
     @field_validator("inputs", mode="before")
     @classmethod
@@ -135,6 +142,13 @@ class Recipe(BaseModel, extra="forbid", frozen=True):
             name: {"name": name, **fields} if isinstance(fields, Mapping) else fields
             for name, fields in inputs.items()
         }
+
+    @model_validator(mode="before")
+    @classmethod
+    def _completed(cls, fields: Any) -> Any:
+        risk = "writes" if fields.get("answer") is None else "read-only"
+        plan = {"version": "1.0", "riskLevel": risk, **fields["plan"]}
+        return {**fields, "plan": plan}
 
     @property
     def defaults(self) -> dict[str, Any]:

@@ -9,30 +9,32 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.filling import Filling, FolderRoles
 from obsidian_agent.offline.names import Surroundings
-from obsidian_agent.offline.recipe import SLOT, Input, Recipe, packaged
+from obsidian_agent.offline.note_set import ACTIVE, SLOTS
+from obsidian_agent.offline.parts import END, Parts, is_within
+from obsidian_agent.offline.recipe import MAX_SUGGESTIONS, SLOT, Recipe, packaged
 from obsidian_agent.offline.sentence import (
     FUNCTION_WORDS,
     JOINED,
-    WORD,
     Sentence,
+    SentenceWord,
     Stretch,
     beginning,
-    joined_words,
     meanings,
     stem,
+    tokens,
     word_before,
     words,
 )
 
-MAX_SUGGESTIONS: Final = 3
 _PLAIN_WORD: Final = unicode_expression(r"[\p{L}\p{N}]+")
 # The usual constants of BM25: the saturation of repeated words, and the penalty for long texts.
 _K1: Final = 1.2
@@ -57,10 +59,20 @@ _UNUSED_WORDS: Final = 0.93
 """The factor for each phrase that neither fills an input nor chooses the recipe."""
 _UNNAMED: Final = 0.3
 """The share of the score that depends on the words of the title."""
+_UNMET: Final = 0.5
+"""The factor for recipes that need a selection or an open note, if there is none."""
+_ASSUMED: Final = 0.85
+"""The factor for recipes that apply to the open note because the sentence names none."""
+_ANSWER: Final = 1.4
+"""The factor for recipes that answer, if the sentence is a question."""
 _FIRST_VERB: Final = 1.3
 """The weight of the first word that a title begins with."""
+_LATER: Final = 0.6
+"""The weight of words in later clauses."""
 _FAR_BEHIND: Final = 0.4
 """The share of the best score below which an action is not offered."""
+_ASKING: Final = frozenset({"which", "what", "count"})
+"""The senses of the first word of a question."""
 _FIRST: Final = ("new-note", "add-text", "find-notes", "recent-notes", "list-tags")
 """The most frequent actions, first among recipes with equal scores."""
 
@@ -75,6 +87,9 @@ _SIGNS: Final[Mapping[str, str]] = {
 }
 """The terms for names of the vault and their slots; other slots and quoted texts are `‹text›`."""
 
+_FILTERS: Final = (".folder", ".outside")
+_FIELDS: Final = tuple(f".{field}" for field in SLOTS)
+
 _TEXT: Final[Mapping[str, float]] = {
     "‹text›": 1,
     "‹folder›": _KIND,
@@ -84,8 +99,7 @@ _TEXT: Final[Mapping[str, float]] = {
 """The possible kinds of a quoted text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecipeSuggestion:
+class RecipeSuggestion(Struct, frozen=True, kw_only=True):
     """A recipe that may match, with its values from the sentence and the names of missing ones."""
 
     recipe: Recipe
@@ -100,6 +114,9 @@ class RecipeSuggestion:
 
     guesses: Mapping[str, str] = field(default_factory=dict)
     """The phrases without quotes that were read as values, by input."""
+
+    unused: Sequence[str] = ()
+    """The parts of the sentence that neither choose the recipe nor are a value."""
 
 
 class Menu:
@@ -131,9 +148,17 @@ class Menu:
     ) -> list[RecipeSuggestion]:
         """Return the most likely recipes, best first: `most` of them, even if none is similar."""
         parsed = Sentence(beginning(sentence), around, self.common)
-        spoken = self._spoken(parsed)
+        parts = Parts.of(parsed)
+        spoken = self._spoken(parts)
         kinds = list(_kinds(parsed))
+        is_question = sentence.rstrip().endswith(("?", "？")) or any(
+            token.senses & _ASKING for token in parts.tokens[:1]
+        )
         meant = [*spoken, *kinds]
+        selection = around.context.selection
+        is_selected = selection is not None and bool(selection.text.strip())
+        context = {"selection": is_selected, "activeFile": around.active_file is not None}
+        unmet = {need for need, is_met in context.items() if not is_met}
         scores = [self._score(meant, counts) for counts in self._counts]
         first = [
             _FIRST.index(recipe.name) if recipe.name in _FIRST else len(_FIRST)
@@ -145,15 +170,19 @@ class Menu:
         suggestions = []
         for number in order[: max(_CANDIDATES, most)]:
             recipe = self.recipes[number]
-            filling = Filling.of(parsed, recipe, self._roles[number])
-            values = filling.values()
+            filling = Filling(parts, recipe, self._roles[number])
+            values = filling.values
             missing = recipe.missing(values)
             # The words of a value or a condition do not choose the action.
             read = [part for part in filling.phrases if part.text]
-            own = self._spoken(parsed, read) if read else spoken
+            own = self._spoken(parts, read) if read else spoken
             score = self._score([*own, *kinds], self._counts[number])
-            score *= _LACKING ** len(missing) * _UNUSED ** len(filling)
-            score *= _GUESSED ** len(filling.guesses) * _UNUSED_WORDS ** len(filling.unused())
+            score *= _LACKING ** len(missing) * _UNUSED ** len(filling.lost)
+            score *= _GUESSED ** len(filling.guesses) * _UNUSED_WORDS ** len(filling.unused)
+            score *= _UNMET if unmet.intersection(recipe.needs) else 1
+            assumed = {name for name, value in recipe.defaults.items() if value == ACTIVE}
+            score *= _ASSUMED if assumed - values.keys() else 1
+            score *= _ANSWER if is_question and recipe.answer is not None else 1
             score *= 1 - _UNNAMED * (1 - self._mentioned_part(recipe, own, values))
             suggestions.append(
                 RecipeSuggestion(
@@ -162,7 +191,8 @@ class Menu:
                     missing=missing,
                     score=score,
                     worded=self._score(spoken, self._counts[number]) > 0,
-                    complete=not missing and not len(filling) and not filling.unused(),
+                    complete=not (missing or filling.lost or filling.unused),
+                    unused=filling.doubts,
                     guesses={
                         name: phrase.text
                         for name, phrase in filling.guesses.items()
@@ -180,17 +210,31 @@ class Menu:
             return list(suggestions)
         return [other for other in suggestions if other.score >= _FAR_BEHIND * first.score]
 
-    def _spoken(self, parsed: Sentence, read: Sequence[Stretch] = ()) -> list[Mapping[str, float]]:
-        """Return the terms of a sentence without the parts `read`; the first verb weighs more."""
-        spoken = self._term_weights(_bare_words(parsed, read))
-        for number, weights in enumerate(spoken):
-            if not self._verbs.isdisjoint(weights):
-                spoken[number] = {
-                    term: weight * (_FIRST_VERB if term in self._verbs else 1)
-                    for term, weight in weights.items()
-                }
-                break
-        return spoken
+    def _spoken(self, parts: Parts, read: Sequence[Stretch] = ()) -> list[Mapping[str, float]]:
+        """Return the terms of a sentence without names, days and the parts `read`.
+
+        The first verb weighs more, and the words of later clauses weigh less.
+        """
+        bare, without = parts.parsed.bare, (*parts.parsed.names, *parts.parsed.days, *read)
+        spoken = [token for token in parts.tokens if not is_within(token, without)]
+        weights = self._term_weights(spoken)
+        verb = next(
+            (one for one in spoken if not self._verbs.isdisjoint(weights.get(one.text, ()))), None
+        )
+        if verb is None:
+            return list(weights.values())
+        clause = END.search(bare, verb.end)
+        end = clause.start() if clause else len(bare)
+        main = {token.text for token in spoken if token.start < end}
+        return [
+            {
+                term: weight
+                * (1 if word in main else _LATER)
+                * (_FIRST_VERB if word == verb.text and term in self._verbs else 1)
+                for term, weight in terms.items()
+            }
+            for word, terms in weights.items()
+        ]
 
     def _mentioned_part(
         self,
@@ -221,30 +265,22 @@ class Menu:
 
     def ranked(self, text: str) -> list[tuple[float, Recipe]]:
         """Return all recipes with scores by words alone, without names of a vault."""
-        spoken = self._term_weights(text)
+        spoken = list(self._term_weights(tokens(text)).values())
         scores = (self._score(spoken, counts) for counts in self._counts)
         return sorted(zip(scores, self.recipes, strict=True), key=lambda pair: -pair[0])
 
-    def _term_weights(self, text: str) -> list[Mapping[str, float]]:
+    def _term_weights(self, spoken: Iterable[SentenceWord]) -> dict[str, Mapping[str, float]]:
         """Return for each word the terms that it may mean, with weights."""
-        plain_words = [
-            *dict.fromkeys(
-                match[0].casefold() for match in WORD.finditer(text) if not JOINED.match(match[0])
-            )
-        ]
-        spoken: list[Mapping[str, float]] = []
-        for word in (*plain_words, *dict.fromkeys(joined_words(text))):
-            own = stem(word)
-            if own in FUNCTION_WORDS:
+        weights: dict[str, Mapping[str, float]] = {}
+        for word in dict.fromkeys(token.text for token in spoken if not token.is_small):
+            own, known = stem(word), meanings(word) - FUNCTION_WORDS
+            other = dict.fromkeys(known, _SYNONYM)
+            if not known and JOINED.match(word):
                 continue
-            known = meanings(word)
-            if known and known <= FUNCTION_WORDS:
-                continue
-            other = dict.fromkeys(known - FUNCTION_WORDS, _SYNONYM)
-            if not other and own not in self._weights and (near := self._similar_word(own)):
+            if not known and own not in self._weights and (near := self._similar_word(own)):
                 other = {near: _SIMILAR}
-            spoken.append({**other, own: 1})
-        return spoken
+            weights[word] = {**other, own: 1}
+        return weights
 
     def _similar_word(self, word: str) -> str | None:
         """Return the menu's word with the most similar spelling, if any."""
@@ -277,40 +313,27 @@ class Menu:
 
 def _folder_roles(recipes: Sequence[Recipe]) -> list[FolderRoles]:
     """Return the roles for each recipe: by its own examples first, then by those of others."""
-    destinations = [_words_before(recipe, _is_destination) for recipe in recipes]
-    filters = [_words_before(recipe, _is_filter) for recipe in recipes]
-    notes = [_words_before(recipe, _is_notes) for recipe in recipes]
+    destinations = [_words_before(recipe, "folder") for recipe in recipes]
     all_destinations = frozenset().union(*destinations)
-    all_filters = frozenset().union(*filters)
-    return [
-        FolderRoles(
-            destination=(destination | (all_destinations - all_filters)) - own,
-            filter=((own | (all_filters - all_destinations)) - destination) if own else frozenset(),
-        )
-        for destination, own in zip(destinations, notes, strict=True)
-    ]
+    all_filters = frozenset().union(*(_words_before(recipe, *_FILTERS) for recipe in recipes))
+    roles: list[FolderRoles] = []
+    for recipe, destination in zip(recipes, destinations, strict=True):
+        own = _words_before(recipe, "notes", *_FIELDS)
+        filters = own | (all_filters - all_destinations) if own else own
+        elsewhere = all_destinations - all_filters
+        roles.append(FolderRoles((destination | elsewhere) - own, filters - destination))
+    return roles
 
 
-def _words_before(recipe: Recipe, counts: Callable[[Input, str | None], bool]) -> frozenset[str]:
+def _words_before(recipe: Recipe, *kinds: str) -> frozenset[str]:
+    """Return the words before the inputs of a kind, or fields of a description, in examples."""
     return frozenset(
         word
         for example in recipe.examples
         for slot in SLOT.finditer(example)
-        if counts(recipe.inputs[slot[1]], slot[2])
-        and (word := word_before(SLOT.sub("!", example[: slot.start()]), len(example)))
+        if (f".{slot[2]}" if slot[2] else recipe.inputs[slot[1]].kind) in kinds
+        if (word := word_before(SLOT.sub("!", example[: slot.start()]), len(example)))
     )
-
-
-def _is_destination(spec: Input, slot: str | None) -> bool:
-    return spec.kind == "folder"
-
-
-def _is_filter(spec: Input, slot: str | None) -> bool:
-    return slot in ("folder", "outside")
-
-
-def _is_notes(spec: Input, slot: str | None) -> bool:
-    return spec.kind == "notes"
 
 
 @cache
@@ -327,14 +350,6 @@ def _terms(recipe: Recipe) -> Iterator[str]:
             name, slot = match[1], match[2]
             yield _SIGNS.get(slot or recipe.inputs[name].kind, "‹text›")
         yield from words(SLOT.sub(" ", text))
-
-
-def _bare_words(parsed: Sentence, others: Sequence[Stretch] = ()) -> str:
-    """Return the sentence with spaces in place of names, days and `others`."""
-    text = parsed.bare
-    for span in (*parsed.names, *parsed.days, *others):
-        text = f"{text[: span.start]}{' ' * (span.end - span.start)}{text[span.end :]}"
-    return text
 
 
 def _kinds(parsed: Sentence) -> Iterator[Mapping[str, float]]:

@@ -15,11 +15,13 @@ from functools import cache, cached_property, lru_cache
 from importlib import resources
 from typing import Final
 
-from obsidian_agent.dataclass import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from obsidian_agent.expression import expression, unicode_expression
 from obsidian_agent.offline.names import Name, Surroundings, VaultNames
 
-_SCRIPTS: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}"
+_SCRIPTS: Final = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Hangul}\p{Thai}"
 """Scripts without spaces between words, or between words and particles.
 
 Each character is a word of its own.
@@ -60,7 +62,7 @@ excludes notes, which the plan states. So the list is generous.
 
 _BETWEEN: Final = (
     "tag folder note file property have has name call in dans en im in der den dem le la el los "
-    "v во в"
+    "v во в keep leav"
 )
 BETWEEN: Final = frozenset(_BETWEEN.split())
 """Stems of words allowed between such a word and the name: "not tagged #done"."""
@@ -70,6 +72,8 @@ _MAX_READ: Final = 2_000
 _MAX_MESSAGE: Final = 10_000
 """Characters of a sentence with its quoted texts."""
 _MAX_NAME_WORDS: Final = 12
+_MAX_BEFORE: Final = 100
+"""Characters between a name and the word that tells its role."""
 _MAX_DAY_WORDS: Final = 4
 
 # A text in quotes. An apostrophe within a word does not end it.
@@ -100,21 +104,11 @@ _AND: Final = frozenset({"and", "or", "nor"})
 
 _NOT_A_ROLE: Final = frozenset({"the", "a", "an", "my", "our", "your", "folder"})
 
-_MONTHS: Final = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
-_WEEKDAYS: Final = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+_YEAR: Final = (
+    "january february march april may june july august september october november december"
+)
+MONTHS: Final = _YEAR.split()
+WEEKDAYS: Final = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _NAMED: Final = {
     "today": 0,
     "now": 0,
@@ -132,9 +126,7 @@ _NUMBERS: Final = {"a": 1, "an": 1} | {
     )
 }
 
-_MONTH: Final = "|".join(
-    f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in _MONTHS
-)
+_MONTH: Final = "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in MONTHS)
 _COUNT: Final = r"\d{1,4}|" + "|".join(_NUMBERS)
 _UNIT: Final = "day|week|month|year"
 _ISO: Final = unicode_expression(r"(\d{4})-(\d{1,2})-(\d{1,2})")
@@ -146,7 +138,7 @@ _CALENDAR: Final = unicode_expression(
 _AWAY: Final = unicode_expression(
     rf"(?P<in>in )?(?P<count>{_COUNT}) (?P<unit>{_UNIT})s?(?(in)| ago)"
 )
-_WEEKDAY: Final = unicode_expression(rf"(?:(last|next|this|on) )?({'|'.join(_WEEKDAYS)})")
+_WEEKDAY: Final = unicode_expression(rf"(?:(last|next|this|on) )?({'|'.join(WEEKDAYS)})")
 
 
 def is_pasted(message: str) -> bool:
@@ -204,52 +196,49 @@ def meanings(word: str) -> frozenset[str]:
     return frozenset()
 
 
+@lru_cache(maxsize=512)
+def _senses(word: str) -> frozenset[str]:
+    return meanings(word) | {stem(word)}
+
+
+@lru_cache(maxsize=512)
 def is_function_word(word: str) -> bool:
     """Return True for articles, prepositions and the like in any language of the vocabulary."""
     heads = meanings(word)
     return word.casefold() in FUNCTION_WORDS or (bool(heads) and heads <= FUNCTION_WORDS)
 
 
-def tokens(text: str) -> list[Stretch]:
+def tokens(text: str) -> list[SentenceWord]:
     """Return the words of a text in lower case.
 
     In scripts without spaces these are words of the vocabulary, longest first from the left, and
     the single characters between them.
     """
-    result: list[Stretch] = []
+    result: list[SentenceWord] = []
     for match in WORD.finditer(text):
-        start = match.start()
+        start, end = match.span()
         if not JOINED.match(match[0]):
             if elided := _ELIDED.match(match[0]):
-                result.append(Stretch(start, start + elided.end(), elided[1].casefold()))
+                result.append(SentenceWord(start, start + elided.end(), elided[1].casefold()))
                 start += elided.end()
-            result.append(Stretch(start, match.end(), text[start : match.end()].casefold()))
-        elif not result or start >= result[-1].end:
+        elif result and start < result[-1].end:
+            continue
+        else:
             longest = folded(text[start : start + _MAX_JOINED])
             lengths = range(len(longest), 1, -1) if len(longest) <= _MAX_JOINED else ()
-            length = next((size for size in lengths if longest[:size] in vocabulary()), 1)
-            result.append(Stretch(start, start + length, text[start : start + length].casefold()))
+            end = start + next((size for size in lengths if longest[:size] in vocabulary()), 1)
+        result.append(SentenceWord(start, end, text[start:end].casefold()))
     return result
-
-
-def joined_words(text: str) -> list[str]:
-    """Return the words of the vocabulary in the parts of a text without spaces."""
-    return [
-        token.text
-        for token in tokens(text)
-        if JOINED.match(token.text)
-        and folded(token.text) in vocabulary()
-        and not is_function_word(token.text)
-    ]
 
 
 def folded(word: str) -> str:
     """Return a word in lower case without accents."""
-    return "".join(
+    plain = (
         char
         for char in unicodedata.normalize("NFKD", word.casefold())
         if not unicodedata.combining(char)
     )
+    return unicodedata.normalize("NFC", "".join(plain))
 
 
 @cache
@@ -272,7 +261,8 @@ def word_before(text: str, position: int) -> str:
 
     Return "" at the beginning of a clause.
     """
-    for word in reversed(list(WORD.finditer(text, 0, position))):
+    nearest = WORD.finditer(text, max(0, position - _MAX_BEFORE), position)
+    for word in reversed(list(nearest)):
         if _STOP.search(text, word.end(), position):
             return ""
         if word[0].casefold() not in _NOT_A_ROLE and "folder" not in meanings(word[0]):
@@ -280,8 +270,7 @@ def word_before(text: str, position: int) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """A part of a sentence, with its text: that of a quote, or a day as YYYY-MM-DD."""
 
     start: int
@@ -289,8 +278,21 @@ class Stretch:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class NameMatch(Stretch):
+class SentenceWord(Stretch, frozen=True):
+    """A word of a sentence in lower case."""
+
+    @property
+    def senses(self) -> frozenset[str]:
+        """Its stem, and those of the menu's words that it may mean."""
+        return _senses(self.text)
+
+    @property
+    def is_small(self) -> bool:
+        """True for a function word."""
+        return is_function_word(self.text)
+
+
+class NameMatch(Stretch, frozen=True):
     """A part of a sentence that is a name of the vault, with all its meanings."""
 
     names: tuple[Name, ...]
@@ -304,8 +306,7 @@ class NameMatch(Stretch):
     """True for a new name below an existing one: `travel/dk` if there is a tag `travel`."""
 
 
-@dataclass(frozen=True)
-class Sentence:
+class Sentence(Struct, frozen=True, dict=True):
     """A sentence about a vault.
 
     Words in `common` (in lower case) are names only if they are capitalized like the name.
@@ -532,7 +533,7 @@ def parse_day(text: str, today: date) -> date | None:
         if match := _CALENDAR.fullmatch(phrase):
             month = next(
                 number
-                for number, name in enumerate(_MONTHS, 1)
+                for number, name in enumerate(MONTHS, 1)
                 if name.startswith(match["month"][:3])
             )
             return date(int(match["year"] or today.year), month, int(match["day"]))
@@ -540,7 +541,7 @@ def parse_day(text: str, today: date) -> date | None:
             count = int(match["count"]) if match["count"].isdigit() else _NUMBERS[match["count"]]
             return shift(today, count if match["in"] else -count, match["unit"])
         if match := _WEEKDAY.fullmatch(phrase):
-            ahead = (_WEEKDAYS.index(match[2]) - today.weekday()) % 7
+            ahead = (WEEKDAYS.index(match[2]) - today.weekday()) % 7
             if match[1] == "last":
                 ahead -= 7
             elif match[1] == "next" and not ahead:

@@ -54,6 +54,13 @@ _TERM: Final = unicode_expression(
     r"(?:\"(?P<value>(?:[^\"\\]|\\.)*)\"|(?P<plain>(?![<>=/])[^\]\"]*)))?\]"
     r"|(?P<tag>#[^\s]+))(?:\s+|$)"
 )
+_NUMBERED: Final = unicode_expression(
+    r"(?P<name>.*?)(?P<first>\d{1,6})\s*"
+    r"(?:to|bis|à|a|al|až|до|-|–|—|…|\.\.)\s*(?P=name)?(?P<last>\d{1,6})"
+)
+_LAST_AND: Final = unicode_expression(r",?\s+(?:and|und|et|y|e|a|и)\s+(?=[^,]*$)")
+MAX_SERIES: Final = 400
+"""Names of a series that is counted."""
 _LINK: Final = expression(r"\[\[([^\[\]|#]+)\]\]")
 _ESCAPED: Final = expression(r"\\(.)")
 _DATE: Final = expression(r"(?:\[\[)?\d{4}-\d{2}-\d{2}")
@@ -80,7 +87,7 @@ def read(
     text = value.strip() if spec.kind not in ("text", "value", "choice") else value
     if is_blank(spec, text) and spec.kind not in BLANK_VALUES:
         raise InvalidValue(f"{spec.description}: a value is required.")
-    if spec.kind in ("text", "path", "list") and known:
+    if spec.kind in ("text", "path", "list", "names") and known:
         raise InvalidValue("Free text is certain only in quotes.")
     return _read(spec, text, around, (others or {}).get(spec.of or ""), known)
 
@@ -130,9 +137,29 @@ def _read(spec: Input, text: str, around: Surroundings, of: Any, known: bool) ->
             return _value(text, of, around, known)
         case _:
             try:
-                return coerce_value(text, spec.type)
+                return coerce_value(_names(text) if spec.kind == "names" else text, spec.type)
             except PlanError as error:
                 raise InvalidValue(f"{spec.description}: {error.message}") from error
+
+
+def _names(text: str) -> str | list[str]:
+    """Return the names of a series: months, weekdays, or numbers as in “Week 1 to 10”.
+
+    Of any other text, the names are separated by commas, the last one perhaps by “and”.
+    """
+    if match := _NUMBERED.fullmatch(text.strip()):
+        first, last = int(match["first"]), int(match["last"])
+        width = len(match["first"])
+        numbers = range(first, min(last, first + MAX_SERIES - 1) + 1)
+        return [f"{match['name']}{number:0{width}}" for number in numbers]
+    senses = frozenset().union(*(token.senses for token in sentence.tokens(text)))
+    days = [day.capitalize() for day in sentence.WEEKDAYS]
+    series = {"weekday": days, "month": [month.capitalize() for month in sentence.MONTHS]}
+    others = senses - {*series, "each", "every", "all", "day", "week", "of", "year", "the"}
+    named = [names for name, names in series.items() if name in senses and not others]
+    if named:
+        return named[0]
+    return _LAST_AND.sub(",", text) if "," in text else text
 
 
 def is_blank(spec: Input, text: Any) -> bool:

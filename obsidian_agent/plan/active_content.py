@@ -14,7 +14,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import VaultError
 from obsidian_agent.expression import expression
 from obsidian_agent.plan.active_markdown import (
@@ -71,19 +72,21 @@ _PROPERTY: Final = (
 )
 _PLAIN_CALL: Final = expression(rf"\s*\(\s*(?:(\"[^\"\\]*\"|'[^'\\]*')|{_PROPERTY})\s*\)", re.I)
 """An argument that is one literal or one property."""
+_MAX_ARGUMENT: Final = 40
+"""Maximum number of characters displayed of the argument of a call."""
 _LITERAL: Final = expression(r"\"[^\"\n]*\"|'[^'\n]*'")
 _FORMULA_NAME: Final = expression(r"\s*formula\s*[.\[]", re.I)
 _BASE_BLOCK: Final = expression(r"(?:```|~~~)[^\n]*base", re.I)
 _ROUGH_CODE: Final = expression(
-    r"(?:(?<!`)`{3,}+|(?<!~)~{3,}+)[^\S\n]*+[^\s`]+|<%|`\s*\$?=|<script|\bon[a-z]+\s*=|script\s*:(?=\S)|(?:button|view)\[|obsidian:[\\/]*[\w-]+\?",
+    r"(?:(?<!`)`{3,}+|(?<!~)~{3,}+)[^\S\n]*+[^\s`]+|<%|`\s*\$?=|<script|\bon[a-z]+\s*="
+    r"|script\s*:(?=\S)|(?:button|view)\[|obsidian:[\\/]*[\w-]+\?",
     re.I,
 )
 _JSON_ESCAPE: Final = expression(r"\\(?:u([0-9a-fA-F]{4})|([/\"\\]))")
 _SHAPING: Final = expression(r"[`~<>%$!\[\]()\"'{}\\&:/=-]")
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveContent:
+class ActiveContent(Struct, frozen=True):
     """Sorted `hosts` that would be contacted, and sorted kinds of `code`.
 
     Both are descriptions for users, and foreign text.
@@ -245,10 +248,24 @@ def _read_formula(formula: str, findings: ActiveFindings, context: str) -> None:
         for call in _PICTURE_CALL.finditer(reading):
             plain = _PLAIN_CALL.match(reading, call.end())
             if plain is None:
-                findings.compute(f"computed by {reading[call.start() : call.end() + 40]}", context)
+                findings.compute(f"computed by {_call_text(reading, call)}", context)
             elif plain[1]:
                 findings.load(plain[1][1:-1])
                 findings.search(plain[1][1:-1])
+
+
+def _call_text(formula: str, call: re.Match[str]) -> str:
+    """Return a call up to its closing bracket, or the beginning of a long one."""
+    depth = 0
+    end = call.end() + _MAX_ARGUMENT
+    for at, character in enumerate(formula[call.end() : end], call.end()):
+        if character == "(":
+            depth += 1
+        elif character == ")" and depth > 0:
+            depth -= 1
+            if depth == 0:
+                return formula[call.start() : at + 1]
+    return f"{formula[call.start() : end]}…"
 
 
 def _json_character(escape: re.Match[str]) -> str:

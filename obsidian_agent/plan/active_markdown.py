@@ -21,7 +21,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from obsidian_agent.expression import expression
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
 
 _INNER = expression(
-    r"(?<![\w+.-])(?:(?:https?|wss?|ftps?):[\\/]*|(?<![^\s\"'`(,;=\[|])[\\/]{2})[^\s\"'`<>()\\/|,;]+[^\s\"'`<>|]*",
+    r"(?<![\w+.-])(?:(?:https?|wss?|ftps?):[\\/]*|(?<![^\s\"'`(,;=\[|])[\\/]{2})"
+    r"[^\s\"'`<>()\\/|,;]+[^\s\"'`<>|]*",
     re.I,
 )
 _WHOLE = expression(r"(?:(?:https?|wss?|ftps?):[\\/]*|[\\/]{2,})[^\s\\/].*", re.I | re.S)
@@ -107,8 +109,9 @@ _ONLY_COLOURED: Final = frozenset(
 A plugin may render any other as it likes; most of them render Markdown.
 """
 _RUNS: Final = expression(
-    r"\w*js|.*[-_]js(?:[-_].*)?|js[-_].*|\w*(?:jsx|tsx|ts):?.*|run-?\w*|execute.*|templater|button|meta-bind|meta-bind-button|quickadd|react|"
-    r"svelte|vue|emera|mdx|datacore\w*|shell-?commands?|customjs|modal-?form.*|wasm|.*-script",
+    r"\w*js|.*[-_]js(?:[-_].*)?|js[-_].*|\w*(?:jsx|tsx|ts):?.*|run-?\w*|execute.*|"
+    r"templater|button|meta-bind|meta-bind-button|quickadd|react|svelte|vue|emera|mdx|"
+    r"datacore\w*|shell-?commands?|customjs|modal-?form.*|wasm|.*-script",
     re.I,
 )
 _NOT_RUN: Final = _ONLY_COLOURED | {"nodejs"}
@@ -180,8 +183,7 @@ class TooComplex(Exception):
     """The text would take too long to parse."""
 
 
-@dataclass(slots=True)
-class ActiveFindings:
+class ActiveFindings(Struct):
     """Addresses that would be loaded, and pairs of the kind of code and its text."""
 
     remote: set[str] = field(default_factory=set)

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, Final, TypeVar, Union
 
+from msgspec import Struct, field
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem, ToolError, did_you_mean
 from obsidian_agent.plan.grammar import Reference, pieces
 from obsidian_agent.tools.core.filters import text_of
@@ -61,8 +61,7 @@ _KINDS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Flaw:
+class Flaw(Struct, frozen=True):
     """The reason why a document is unusable, and where (`pointer`, RFC 6901).
 
     Codes: TOO_DEEP, ENCODING, CONTROL_CHARS, NUMBER, NOT_JSON.
@@ -298,8 +297,7 @@ def _described(value: Any) -> str:
             return type(value).__name__
 
 
-@dataclass(frozen=True, slots=True)
-class ArgMarks:
+class ArgMarks(Struct, frozen=True):
     """The marks of one argument, of the items of its list and of the fields of its object."""
 
     path: bool = False

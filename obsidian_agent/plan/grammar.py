@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import nearest
 from obsidian_agent.tools.core.filters import FILTERS, FilterCall, parse_call
 
@@ -40,8 +41,7 @@ FILTER_TEXTS: Final[Mapping[str, Literal["none", "optional", "required"]]] = {
 """Every filter, and whether a text follows its colon."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """A reference as written in `source`.
 
     `head` is the id of the step, the captured name, or the name itself. `flaw` describes what is
@@ -64,8 +64,7 @@ class Reference:
         return prefix + ".".join((self.head, *self.parts))
 
 
-@dataclass(frozen=True, slots=True)
-class Malformed:
+class Malformed(Struct, frozen=True):
     """A `${` that begins no valid reference. In long text it stays as written."""
 
     source: str

@@ -2,8 +2,7 @@
 
 `decode` repairs what is unambiguous: trailing commas, comments, raw line breaks in strings, `True`,
 `False`, `None`, and single-quoted strings with a certain end. It rejects truncated text, duplicate
-keys, `...` in place of content, NaN and every other deviation. It does not recurse, so the depth of
-a document costs no stack.
+keys, `...` in place of content, NaN and every other deviation.
 """
 
 from __future__ import annotations
@@ -13,7 +12,8 @@ import math
 import re
 from typing import Any, Final, Literal, NoReturn
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import PlanError
 from obsidian_agent.plan.arguments import MAX_DEPTH, MAX_INTEGER
 
@@ -98,8 +98,7 @@ class InvalidJson(Exception):
         self.begun = begun
 
 
-@dataclass(frozen=True, slots=True)
-class DecodedJson:
+class DecodedJson(Struct, frozen=True):
     """A JSON value, the position where it ends in the text, and the repairs."""
 
     value: Any
@@ -113,75 +112,70 @@ def decode(text: str, start: int = 0) -> DecodedJson:
     Raise `InvalidJson` and nothing else.
     """
     decoder = _Decoder(text, start)
-    value = decoder.run()
+    value = decoder.value()
     return DecodedJson(value, decoder.position, frozenset(decoder.repairs))
 
 
-@dataclass(slots=True)
-class _Open:
-    """An array or object that is not closed yet."""
-
-    value: dict[str, Any] | list[Any]
-    closer: str
-    key: str = ""
-    empty: bool = True
-
-
-class _Opened:
-    """The result of `_value` for an opening bracket."""
-
-
-class _Element:
-    """The result of `_advance` if a value follows."""
-
-
 class _Decoder:
-    __slots__ = ("begun", "opened", "position", "repairs", "text")
+    __slots__ = ("begun", "position", "repairs", "text")
 
     def __init__(self, text: str, start: int) -> None:
         self.text = text
         self.position = start
         self.repairs: set[str] = set()
         self.begun = False
-        self.opened: list[_Open] = []
 
-    def run(self) -> Any:
-        while True:
-            value = self._value()
-            while value is not _Element:
-                if value is not _Opened:
-                    if not self.opened:
-                        return value
-                    self._put(value)
-                value = self._advance(self.opened[-1])
-
-    def _put(self, value: Any) -> None:
-        holder = self.opened[-1]
-        holder.empty = False
-        if isinstance(holder.value, list):
-            holder.value.append(value)
-        else:
-            holder.value[holder.key] = value
-
-    def _advance(self, holder: _Open) -> Any:
-        """Advance in a container: to its next value (`_Element`), or past its end (its value)."""
+    def value(self, depth: int = 0) -> Any:
+        """Read the value at the current position."""
         char = self._peek()
-        if not holder.empty and char != holder.closer:
-            if char != ",":
-                self._refuse("SYNTAX", f"a comma or '{holder.closer}' is missing")
+        if char in "{[":
+            if depth >= MAX_DEPTH:
+                self._refuse("TOO_DEEP", f"it is nested deeper than {MAX_DEPTH} levels")
             self.position += 1
-            char = self._peek()
-            if char == holder.closer:
-                self.repairs.add(COMMAS)
-        if char == holder.closer:
-            self.position += 1
-            self.opened.pop()
-            return holder.value
-        if isinstance(holder.value, dict):
-            self._key(holder, holder.value)
-        return _Element
+            return self._object(depth) if char == "{" else self._array(depth)
+        if char in "\"'":
+            return self._string()
+        if char in "-0123456789" and (match := _NUMBER.match(self.text, self.position)):
+            return self._number(match)
+        return self._word()
 
-    def _key(self, holder: _Open, container: dict[str, Any]) -> None:
+    def _object(self, depth: int) -> dict[str, Any]:
+        members: dict[str, Any] = {}
+        is_closed = self._closes("}")
+        while not is_closed:
+            key = self._key(members)
+            members[key] = self.value(depth + 1)
+            is_closed = self._separates("}")
+        return members
+
+    def _array(self, depth: int) -> list[Any]:
+        items: list[Any] = []
+        is_closed = self._closes("]")
+        while not is_closed:
+            items.append(self.value(depth + 1))
+            is_closed = self._separates("]")
+        return items
+
+    def _separates(self, closer: str) -> bool:
+        """Pass the comma after a member, or the end of its container. Return True at the end."""
+        if self._peek() != ",":
+            if not self._closes(closer):
+                self._refuse("SYNTAX", f"a comma or '{closer}' is missing")
+            return True
+        self.position += 1
+        if not self._closes(closer):
+            return False
+        self.repairs.add(COMMAS)
+        return True
+
+    def _closes(self, closer: str) -> bool:
+        """Pass the end of a container. Return False if it does not follow."""
+        if self._peek() != closer:
+            return False
+        self.position += 1
+        return True
+
+    def _key(self, container: dict[str, Any]) -> str:
         if self._peek() not in "\"'":
             self._refuse("SYNTAX", "a name in double quotes is missing")
         key_start = self.position
@@ -193,21 +187,7 @@ class _Decoder:
             self.position = key_start
             self._refuse("DUPLICATE_KEY", f"the name {key[:60]!r} occurs twice in one object")
         self.position += 1
-        holder.key = key
-
-    def _value(self) -> Any:
-        char = self._peek()
-        if char in "{[":
-            if len(self.opened) >= MAX_DEPTH:
-                self._refuse("TOO_DEEP", f"it is nested deeper than {MAX_DEPTH} levels")
-            self.position += 1
-            self.opened.append(_Open({}, "}") if char == "{" else _Open([], "]"))
-            return _Opened
-        if char in "\"'":
-            return self._string()
-        if char in "-0123456789" and (match := _NUMBER.match(self.text, self.position)):
-            return self._number(match)
-        return self._word()
+        return key
 
     def _number(self, match: re.Match[str]) -> int | float:
         text, fraction, exponent = match[0], match[1], match[2]

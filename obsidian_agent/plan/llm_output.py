@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from obsidian_agent.plan import arguments
 from obsidian_agent.plan.json_text import InvalidJson, decode
 
@@ -37,23 +38,20 @@ _MARKUP = re.compile(r"\s*<(?:!doctype|html|head|body|\?xml)\b", re.IGNORECASE)
 _CALL_MARKUP = re.compile(r"<\s*/?\s*(tool_call|function_call|invoke|plan|steps)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedPlan:
+class ParsedPlan(Struct, frozen=True):
     """The document of a plan; `repairs` describe what was corrected or removed, for the screen."""
 
     document: dict[str, Any]
     repairs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedProse:
+class ParsedProse(Struct, frozen=True):
     """Prose instead of a plan: an answer, or a question to the user."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ParseFailed:
+class ParseFailed(Struct, frozen=True):
     """A failure to find a plan.
 
     `retry`: the model may be asked again. `message` says to the model and the user what was wrong.
@@ -77,6 +75,11 @@ def _no_plan(message: str) -> ParseFailed:
 _STEPS: Final = _no_plan("The answer holds steps without a plan around them.")
 _MANY_PLANS: Final = ParseFailed(
     "MULTIPLE_PLANS", "The answer holds more than one plan. Write exactly one."
+)
+_TOO_LARGE: Final = ParseFailed(
+    "TOO_LARGE",
+    f"The model's answer is larger than {MAX_BYTES >> 20} MB. Ask for less at a time.",
+    retry=False,
 )
 
 # --- one JSON value ---
@@ -205,15 +208,11 @@ def parse_plan(raw: str | bytes, finish_reason: str | None = None) -> Parsed:
 
 def _text(raw: str | bytes) -> str | ParseFailed:
     if len(raw) > MAX_BYTES:
-        return ParseFailed(
-            "TOO_LARGE", f"The answer is larger than {MAX_BYTES} bytes.", retry=False
-        )
+        return _TOO_LARGE
     try:
         text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
         if len(text.encode("utf-8")) > MAX_BYTES:
-            return ParseFailed(
-                "TOO_LARGE", f"The answer is larger than {MAX_BYTES} bytes.", retry=False
-            )
+            return _TOO_LARGE
     except UnicodeError:
         return ParseFailed("ENCODING", "The answer is not valid UTF-8 text.")
     return text
@@ -279,8 +278,7 @@ def _json_string(text: str) -> str | None:
     return decoded.value if whole and decoded.value.lstrip()[:1] == "{" else None
 
 
-@dataclass(slots=True)
-class _JsonValues:
+class _JsonValues(Struct):
     """The JSON values in an answer, the text outside them, and the first malformed value."""
 
     contents: list[tuple[ParsedPlan | ParseFailed | None, frozenset[str]]] = field(

@@ -5,12 +5,12 @@ An ActionPlan is the one document that models, saved macros, text editors and th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
+from obsidian_agent.plan.step_title import step_title
 from obsidian_agent.tools.core.models import WHOLE, ToolModel
 from obsidian_agent.tools.core.tool import Tool
 
@@ -24,8 +24,6 @@ DEFAULT_BACKOFF_MS = 250
 """Milliseconds before the second attempt."""
 MAX_BACKOFF_MS = 30_000
 """The longest pause between two attempts, in milliseconds."""
-
-_REFERENCE = re.compile(r"\$\{[^{}]*\}|\$(?:steps|vars)\.[\w.]+")
 
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 OnError = Literal["stop", "skip", "retry"]
@@ -85,8 +83,8 @@ class Step(ToolModel):
 
     @property
     def title(self) -> str:
-        """The preview line with “…” for each reference, else the name of the tool."""
-        return _REFERENCE.sub("…", self.preview or "") or self.tool
+        """The preview line, else the tool and its main argument in words; “…” for references."""
+        return step_title(self.tool, self.args, self.preview)
 
 
 class ActionPlan(ToolModel):

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from typing import Any
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from obsidian_agent.errors import PlanError, Problem, did_you_mean
 from obsidian_agent.plan.arguments import marks_of
 from obsidian_agent.plan.model import ActionPlan, Parameter, ParameterType
@@ -27,8 +28,7 @@ _EXPECTED: Mapping[ParameterType, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class BoundParameters:
+class BoundParameters(Struct, frozen=True):
     """The values of a plan's parameters by name.
 
     `missing` names those that still need a value; `problems` (ARGUMENT_INVALID) describe wrong

@@ -13,7 +13,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from fnmatch import fnmatchcase
 from typing import Any, Final, Literal
 
-from obsidian_agent.dataclass import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from obsidian_agent.errors import ConfigError, Problem, VaultError
 from obsidian_agent.plan.result import SETTINGS, Instance, Verdict
 from obsidian_agent.tools.core.tool import Risk, Tool
@@ -55,8 +57,11 @@ _VAULT_SETTINGS: Final = (
 """The settings that a vault's own file may restrict."""
 
 
-@dataclass(frozen=True, slots=True)
-class SharingRules:
+NamesOf = Callable[[VaultPath], Sequence[VaultPath]]
+"""Returns every path of a file: the path itself, its target through links, its hard links."""
+
+
+class SharingRules(Struct, frozen=True):
     """The user's rules for reading.
 
     Files and folders under `deny` do not exist for any model; those under `allow` are shared
@@ -84,27 +89,24 @@ class SharingRules:
             local,
         )
 
-    def verdict(
-        self, path: VaultPath, real: Callable[[VaultPath], VaultPath], *, local: bool = False
-    ) -> Verdict:
+    def verdict(self, path: VaultPath, names: NamesOf, *, local: bool = False) -> Verdict:
         """Return whether a model may read a file.
 
-        `real` resolves links; `local` says that the model runs on this machine.
+        It may not if a rule denies one of the file's paths, and may unasked if rules allow them
+        all. `local` says that the model runs on this machine.
         """
-        if (
-            self.deny
-            and (pattern := self.deny.covering(path) or self.deny.covering(real(path))) is not None
-        ):
+        if self.deny and (pattern := self.deny.covering(*names(path))) is not None:
             return Verdict("deny", f"share_deny {pattern}")
         if self.local and local:
             return Verdict("allow", "share_local is on")
-        if (pattern := self.allow.covering(path)) is not None and self.allow.cover(real(path)):
+        if (pattern := self.allow.covering(path)) is not None and all(
+            self.allow.cover(name) for name in names(path)
+        ):
             return Verdict("allow", f"share_allow {pattern}")
         return Verdict("ask", "no pattern of share_allow covers it")
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyLimits:
+class PolicyLimits(Struct, frozen=True):
     """The restrictions of one source.
 
     `extensions` have no dot, and none allow all; `largest` is in bytes, and None allows any size.
@@ -176,8 +178,7 @@ class PolicyLimits:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """The permissions of one run. Without `allow_writes` a plan may only read.
 
     With `by_options`, command line options and not the settings allow deletes and commands.
@@ -245,9 +246,7 @@ class Policy:
                 return Verdict("deny", rule, limits.source)
         return None
 
-    def verdict(
-        self, tool: Tool | None, path: VaultPath, real: Callable[[VaultPath], VaultPath]
-    ) -> Verdict:
+    def verdict(self, tool: Tool | None, path: VaultPath, view: VaultView) -> Verdict:
         """Return the verdict on a plan's call that changes a file, or a model's call that reads it.
 
         Without a `tool`, any tool that changes the file is meant.
@@ -257,13 +256,10 @@ class Policy:
             return called
         if tool is not None and tool.risk is Risk.READ_ONLY:
             for limits in self.limits:
-                if (
-                    pattern := limits.share_deny.covering(path)
-                    or limits.share_deny.covering(real(path))
-                ) is not None:
+                if (pattern := limits.share_deny.covering(*view.names(path))) is not None:
                     return Verdict("deny", f"share_deny {pattern}", limits.source)
-            return self.sharing.verdict(path, real)
-        if (denied := self.on_change(path) or self.on_change(real(path))) is not None:
+            return self.sharing.verdict(path, view.names)
+        if (denied := self.on_change(path) or self.on_change(_real(view, path))) is not None:
             return denied
         if tool is not None and tool.deletes:
             return self._off("deletes") or Verdict("ask", "deletes always need approval")
@@ -315,15 +311,6 @@ class Policy:
         Moving something of the vault to the trash is a delete, unless the plan itself created the
         file. A protected path is protected also where a link leads to it.
         """
-
-        def real(path: VaultPath) -> VaultPath:
-            try:
-                return view.real(path)
-            except VaultError:
-                return (
-                    path  # leads to nowhere or out of the vault, which the view refuses by itself
-                )
-
         for item in instances:
             if (
                 item.opaque
@@ -337,7 +324,7 @@ class Policy:
             operation, instance = owned.operation, instances[owned.instance]
             if limited:
                 denied = (
-                    (path, self._on_real_change(path, size, folder, real))
+                    (path, self._on_real_change(path, size, folder, view))
                     for path, size, folder in _changed(operation)
                 )
                 for path, verdict in denied:
@@ -402,10 +389,10 @@ class Policy:
         path: VaultPath,
         size: int | None,
         folder: bool,
-        real: Callable[[VaultPath], VaultPath],
+        view: VaultView,
     ) -> Verdict | None:
         return self.on_change(path, size, folder=folder) or self.on_change(
-            real(path), size, folder=folder
+            _real(view, path), size, folder=folder
         )
 
     def _off(self, what: Literal["deletes", "commands"]) -> Verdict | None:
@@ -440,6 +427,14 @@ def _naming(patterns: Sequence[str], name: str) -> str | None:
     return next(
         (pattern for pattern in patterns if fnmatchcase(name.casefold(), pattern.casefold())), None
     )
+
+
+def _real(view: VaultView, path: VaultPath) -> VaultPath:
+    """Return the target of a path, or the path itself if the view refuses where it leads."""
+    try:
+        return view.real(path)
+    except VaultError:
+        return path
 
 
 def _command(item: Instance) -> str:

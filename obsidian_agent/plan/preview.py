@@ -17,16 +17,20 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any, Final
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from obsidian_agent import budget
 from obsidian_agent.budget import OutOfBudget
-from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem, ToolError, VaultError
 from obsidian_agent.plan.active_content import added_content
 from obsidian_agent.plan.arguments import parse_input
 from obsidian_agent.plan.disclosure import DryRunOutcome, with_disclosures
+from obsidian_agent.plan.left_out import LeftOut
 from obsidian_agent.plan.model import MAX_INSTANCES, ActionPlan, Foreach, Step
 from obsidian_agent.plan.parameters import MissingInput, bind
 from obsidian_agent.plan.policy import Policy
@@ -35,6 +39,7 @@ from obsidian_agent.plan.result import Flag, Instance, Preview, Timings, diff_of
 from obsidian_agent.plan.validate import Validated, validate
 from obsidian_agent.tools.core.filters import FilterContext, LinkWriter
 from obsidian_agent.tools.core.tool import Proposal, RunContext, Tool, ToolContext
+from obsidian_agent.tools.core.visible_context import visible_context
 from obsidian_agent.vault.index.gc_pause import gc_paused
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import (
@@ -63,6 +68,12 @@ MAX_PROBLEMS = 200
 """The maximum number of errors, and of warnings, that a preview stores."""
 
 
+DoneItems = Mapping[str, Mapping[int | None, Any]]
+"""The outputs of the items of loops that have run, by the step and the index of the item."""
+NOTHING: Final = LeftOut()
+LEFT_OUT: Final = "you left it out"
+"""The reason why a call does not run whose changes the user left out."""
+
 MANY_FILES = 50
 """More changed files than this are flagged."""
 MAX_LISTED_FILES = 10
@@ -89,16 +100,19 @@ def dry_run(  # noqa: PLR0913 - the whole input of a run; options are keywords
     values: Mapping[str, Any] | None = None,
     *,
     disabled: frozenset[str] = frozenset(),
+    left_out: LeftOut = NOTHING,
     instruction: str | None = None,
     on_first_screen: Callable[[Preview], None] | None = None,
     done: Mapping[str, Any] | None = None,
+    done_items: DoneItems | None = None,
 ) -> Preview:
     """Dry-run a plan, or the result of its validation, with parameter `values` against `view`.
 
     Steps after an opaque step (`Preview.deferred`) are previewed again once it has run, with the
-    outputs of the steps in `done`. `disabled` steps are skipped. `instruction` is the user's
-    request. `on_first_screen` receives a partial preview, which has no hash and cannot be approved,
-    as soon as one screen of changes is known. Raise PlanError for an invalid plan or value, and
+    outputs of the steps in `done`; `done_items` are those of items of a loop. `disabled` steps are
+    skipped, and the changes in `left_out` are not made. `instruction` is the user's request.
+    `on_first_screen` receives a partial preview, which has no hash and cannot be approved, as soon
+    as one screen of changes is known. Raise PlanError for an invalid plan or value, and
     MissingInput for parameters without values.
     """
     checked = document if isinstance(document, Validated) else validate(document, tools, policy)
@@ -109,34 +123,24 @@ def dry_run(  # noqa: PLR0913 - the whole input of a run; options are keywords
         raise PlanError("A value is not valid.", problems=bound.problems)
     if bound.missing:
         raise MissingInput(bound.missing)
-    context = replace(context, params={**context.params, **bound.values})
-    plan, ran = checked.plan, done or {}
+    context = replace(visible_context(context, view), params={**context.params, **bound.values})
+    ran = done or {}
+    dry_run = partial(
+        _DryRun,
+        checked=checked,
+        plan=checked.plan,
+        tools=tools,
+        disabled=disabled,
+        left_out=left_out,
+        done_items=done_items or {},
+    )
 
     def dry_run_again(other: VaultView, around: RunContext) -> DryRunOutcome:
         # Outputs of steps that have run may hold anything.
-        unknown = dict.fromkeys(ran)
-        second = _DryRun(
-            checked=checked,
-            plan=plan,
-            tools=tools,
-            base=other,
-            context=around,
-            disabled=disabled,
-            on_first_screen=None,
-            done=unknown,
-        )
-        return DryRunOutcome(second.fold().changes, tuple(second.errors))
+        second = dry_run(base=other, context=around, done=dict.fromkeys(ran))
+        return DryRunOutcome(second.fold().changes, tuple(second.instances))
 
-    run = _DryRun(
-        checked=checked,
-        plan=plan,
-        tools=tools,
-        base=view,
-        context=context,
-        disabled=disabled,
-        on_first_screen=on_first_screen,
-        done=ran,
-    )
+    run = dry_run(base=view, context=context, done=ran, on_first_screen=on_first_screen)
     try:
         with gc_paused(), budget.limited(PREVIEW_SECONDS):
             return with_disclosures(run.run(instruction), checked.policy, view, dry_run_again)
@@ -144,16 +148,17 @@ def dry_run(  # noqa: PLR0913 - the whole input of a run; options are keywords
         raise PlanError(f"The preview was ended. {error}", code=error.code) from error
 
 
-@dataclass(slots=True)
-class _DryRun:
+class _DryRun(Struct, dict=True):
     checked: Validated
     plan: ActionPlan
     tools: Mapping[str, Tool]
     base: VaultView
     context: RunContext
     disabled: frozenset[str]
-    on_first_screen: Callable[[Preview], None] | None
+    left_out: LeftOut
+    done_items: DoneItems
     done: Mapping[str, Any]
+    on_first_screen: Callable[[Preview], None] | None = None
     started: float = field(default_factory=time.perf_counter)
     first_screen_ms: float | None = None
     looped: int = 0
@@ -170,15 +175,24 @@ class _DryRun:
     """Steps after an opaque one."""
     failures: dict[str, str] = field(default_factory=dict)
     """The first failure of each failed step."""
-    overlay: OverlayVault = field(init=False)
-    links: LinkWriter = field(init=False)
-    """A writer of links for the vault before the current step, with names from earlier steps."""
-    scope: Scope = field(init=False)
 
     def __post_init__(self) -> None:
-        self.overlay = OverlayVault(self.base, self.context.now.timestamp() * 1000)
         self.warnings.extend(self.checked.warnings)
-        self.scope = Scope(
+
+    @cached_property
+    def overlay(self) -> OverlayVault:
+        """The vault as the steps so far would leave it."""
+        return OverlayVault(self.base, self.context.now.timestamp() * 1000)
+
+    @cached_property
+    def links(self) -> LinkWriter:
+        """The writer of links for the vault before the current step."""
+        return LinkWriter(self.overlay)
+
+    @cached_property
+    def scope(self) -> Scope:
+        """The scope of references, whose values grow with each step."""
+        return Scope(
             context=context_values(self.context),
             params=self.context.params,
             path_params=path_parameters(self.plan),
@@ -210,6 +224,8 @@ class _DryRun:
         self.errors.extend(
             islice(policy.refusals(change_set, self.instances, self.base), MAX_PROBLEMS)
         )
+        if not self.errors:
+            self.errors.extend(self.left_out.problems(change_set, self.overlay.before))
         self._warn(policy.problems)
         self._warn(broken_symlink_warnings(change_set, self.instances))
         self._warn(hard_link_warnings(change_set.changes, self.overlay.before.view))
@@ -232,6 +248,7 @@ class _DryRun:
             change_set=change_set,
             plan_hash=digest,
             excluded=frozenset(self.excluded),
+            left_out=self.left_out,
             deferred=tuple(self.deferred),
             approval=policy.approval(change_set, self.instances, self.tools),
             agent=policy.agent,
@@ -296,6 +313,10 @@ class _DryRun:
         """Dry-run one call. Return its output, or None if it is skipped or fails."""
         budget.check()
         name = _name(step, index)
+        items = self.done_items.get(step.id, {})
+        if index in items:
+            self._leave_out(step, index, "it is done already")
+            return items[index]
         tool = self.tools[step.tool]
         notes: list[str] = []
         try:
@@ -308,12 +329,17 @@ class _DryRun:
                 parse_input(tool, args),
                 ToolContext(self.overlay, self.base, self.context, self._show),
             )
-            self.overlay.apply(proposal.changes, len(self.instances))
+            changes = self.left_out.remaining(proposal.changes, self.overlay)
+            if changes is None:
+                self._leave_out(step, index, LEFT_OUT)
+                return None
+            self.overlay.apply(changes, len(self.instances))
         except ObsidianAgentError as error:
             self._fail(step, index, error)
             return None
         self._note(step, name, notes, proposal)
         output = proposal.output.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        budget.spend(sum(len(text) for text in output.values() if isinstance(text, str)))
         depends_on = self.checked.needed[step.id]
         self.instances.append(
             Instance(
@@ -349,6 +375,7 @@ class _DryRun:
                 args={},
                 state="failed",
                 reason=problem.message,
+                problem=problem,
             )
         )
         self.failures.setdefault(step.id, problem.message)

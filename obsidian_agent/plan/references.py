@@ -10,7 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass, field, replace
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from obsidian_agent import budget
 from obsidian_agent.errors import PathRefused, ToolError
 from obsidian_agent.plan import grammar
 from obsidian_agent.plan.arguments import NO_MARKS, ArgMarks
@@ -67,8 +70,7 @@ def path_parameters(plan: ActionPlan) -> frozenset[str]:
     return frozenset(name for name, declared in plan.parameters.items() if declared.type == "path")
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """The names and values visible to one step or instance.
 
     `steps` and `vars` may be the growing mappings of a dry run.
@@ -151,8 +153,7 @@ def child_of(value: Any, part: str) -> Any:
     return MISSING if value is not NO_SELECTION else value
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """A JSON value with its references parsed.
 
     `references` and `malformed` are in the order in which they are written.
@@ -261,8 +262,7 @@ def _missing(reference: Reference, value: Missing) -> MissingValue:
 # --- template nodes ---
 
 
-@dataclass(frozen=True, slots=True)
-class _Static:
+class _Static(Struct, frozen=True):
     value: Any
 
     def resolve(self, scope: Scope, notes: list[str] | None) -> Any:
@@ -272,8 +272,7 @@ class _Static:
         return iter(())
 
 
-@dataclass(frozen=True, slots=True)
-class _Single:
+class _Single(Struct, frozen=True):
     reference: Reference
 
     def resolve(self, scope: Scope, notes: list[str] | None) -> Any:
@@ -286,8 +285,7 @@ class _Single:
         yield self.reference
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
+class _Text(Struct, frozen=True):
     pieces: tuple[grammar.Piece, ...]
 
     def resolve(self, scope: Scope, notes: list[str] | None) -> str:
@@ -298,9 +296,9 @@ class _Text:
                     written.append(piece)
                 case Reference():
                     known = not piece.long_text or scope.knows(piece)
-                    written.append(
-                        text_of(resolve_reference(piece, scope)) if known else piece.source
-                    )
+                    text = text_of(resolve_reference(piece, scope)) if known else piece.source
+                    budget.spend(len(text))
+                    written.append(text)
                 case Malformed():
                     _refuse_malformed(piece)
         return "".join(written)
@@ -309,8 +307,7 @@ class _Text:
         return (piece for piece in self.pieces if not isinstance(piece, str))
 
 
-@dataclass(frozen=True, slots=True)
-class _Path(_Text):
+class _Path(_Text, frozen=True):
     """Text that is a path: each value fills one component, and an empty first component vanishes.
 
     `moved_from` is the argument with the old path of a move.
@@ -391,8 +388,7 @@ def _path_part(reference: Reference, scope: Scope) -> tuple[str, str]:
     return text, dash_illegal(text)
 
 
-@dataclass(frozen=True, slots=True)
-class _List:
+class _List(Struct, frozen=True):
     items: tuple[_Node, ...]
 
     def resolve(self, scope: Scope, notes: list[str] | None) -> list[Any]:
@@ -403,8 +399,7 @@ class _List:
             yield from item.iter_references()
 
 
-@dataclass(frozen=True, slots=True)
-class _Object:
+class _Object(Struct, frozen=True):
     fields: Mapping[str, _Node]
 
     def resolve(self, scope: Scope, notes: list[str] | None) -> dict[str, Any]:
@@ -457,8 +452,7 @@ def _text_node(text: str, marks: ArgMarks) -> _Node:
     return _Path(tuple(parts), marks.moved_from) if marks.path else _Text(tuple(parts))
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledStep:
+class CompiledStep(Struct, frozen=True):
     """The three templates of a step.
 
     `source` is `foreach.from`, None without a foreach.

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from obsidian_agent.errors import Problem, VaultError
+from obsidian_agent.plan.left_out import LeftOut
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.tools.core.tool import Risk, RunContext
 from obsidian_agent.vault.views.changes import ChangeSet, NetChange, content_hash
 from obsidian_agent.vault.views.diff import unified_diff
+from obsidian_agent.vault.views.overlay import OverlayVault
 from obsidian_agent.vault.views.view import VaultView
 
 FlagKind = Literal[
@@ -40,8 +43,7 @@ class Verdict(NamedTuple):
     source: str = SETTINGS
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(Struct, frozen=True):
     """A warning to notice before approval, computed by the app and never by a model."""
 
     kind: FlagKind
@@ -49,8 +51,7 @@ class Flag:
     path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(Struct, frozen=True):
     """A call that the plan makes: the step itself, or one item of its foreach.
 
     `name` is the step's id, or `<id>_<index>` in a foreach. `output` is None if the call was
@@ -65,13 +66,14 @@ class Instance:
     state: InstanceState
     output: Any = None
     reason: str | None = None
+    problem: Problem | None = None
+    """The problem of a failed call."""
     opaque: bool = False
     depends_on: frozenset[str] = frozenset()
     """Ids of the steps whose failure skips this instance."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timings:
+class Timings(Struct, frozen=True):
     """Durations in milliseconds.
 
     `first_screen_ms` is the time until the first changes could be displayed with their diffs.
@@ -83,8 +85,7 @@ class Timings:
     apply_ms: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(Struct, frozen=True):
     """Exactly what a plan would do.
 
     Nothing has been written; the executor writes this and nothing else. Values that grow with the
@@ -97,13 +98,15 @@ class Preview:
     errors: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     flags: tuple[Flag, ...] = ()
-    instances: tuple[Instance, ...] = field(default=(), repr=False)
-    outputs: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    change_set: ChangeSet = field(default=ChangeSet(), repr=False)
+    instances: tuple[Instance, ...] = ()
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    change_set: ChangeSet = ChangeSet()
     plan_hash: str | None = None
     timings: Timings = Timings()
     excluded: frozenset[str] = frozenset()
     """Ids of the disabled steps, and of the steps that need one of them."""
+    left_out: LeftOut = LeftOut()
+    """The changes that the user left out; the change set is without them."""
     deferred: tuple[str, ...] = ()
     """Ids of the steps after a step with an unknown effect.
 
@@ -113,8 +116,11 @@ class Preview:
     """The verdict of the user's rules: may the plan run without a question?"""
     agent: str = ""
     """The agent that planned it, as the policy names agents; "" for the user."""
-    after: VaultView | None = field(default=None, compare=False, repr=False)
+    after: OverlayVault | None = None
     """The vault as the plan would leave it."""
+
+    def __repr__(self) -> str:
+        return f"Preview({self.plan.goal!r}, plan_hash={self.plan_hash!r})"
 
     @property
     def approved_plan(self) -> ActionPlan:
@@ -130,7 +136,7 @@ class Preview:
 
     @property
     def discloses(self) -> bool:
-        """True if text of notes in `share_deny` would leave them.
+        """True if the plan concerns notes in `share_deny` in a way that may disclose their text.
 
         Only an answer to this preview can approve that.
         """

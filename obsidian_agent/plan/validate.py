@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterator, Mapping, Set
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from obsidian_agent.errors import PathRefused, PlanError, Problem, did_you_mean, nearest
 from obsidian_agent.plan import arguments
 from obsidian_agent.plan.arguments import (
@@ -55,8 +56,7 @@ _PLACEHOLDER = "a b"
 """A value in a templated path: a legal name that begins no drive, scheme or dot name."""
 
 
-@dataclass(slots=True)
-class ShapedPlan:
+class ShapedPlan(Struct):
     """A plan, or its problems.
 
     `final`: another answer of a model would not help, or the plan exceeds all limits.
@@ -375,8 +375,7 @@ def _malformed(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Validated:
+class Validated(Struct, frozen=True):
     """A validated plan. `plan` is None if there are problems.
 
     `draft` is the plan as written if its form is right, for display. `order` and `needed` (the ids

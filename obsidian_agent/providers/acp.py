@@ -11,8 +11,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from msgspec import Struct
+
 from obsidian_agent import __version__
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers.agent_process import AgentProcess
 from obsidian_agent.providers.base import Finished, Usage
@@ -39,8 +40,7 @@ _ACTS: Final = frozenset({"execute", "edit", "delete", "move", "fetch"})
 """Kinds of tool calls that are refused whatever their name is."""
 
 
-@dataclass(slots=True)
-class _Link:
+class _Link(Struct):
     """A running agent with its connection."""
 
     process: AgentProcess
@@ -48,7 +48,6 @@ class _Link:
     resumes: bool = False
 
 
-@dataclass(slots=True)
 class AcpAgent(OtherAgent):
     """An agent on standard input and output, which starts our MCP server for each session."""
 

@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import Struct
+
 from obsidian_agent.child_process import ProcessLog, end_group, runnable
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers.errors import redact
 from obsidian_agent.state_files import make_private
@@ -58,8 +59,7 @@ class _Streams(asyncio.subprocess.SubprocessStreamProtocol):
         self.exited.set()
 
 
-@dataclass(slots=True)
-class AgentProcess:
+class AgentProcess(Struct):
     """A running agent that exchanges lines of JSON: a `Transport` of the package `acp`."""
 
     transport: asyncio.SubprocessTransport

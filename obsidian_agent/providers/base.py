@@ -12,7 +12,8 @@ import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from obsidian_agent.errors import Problem
 
 SILENCE: Final = 120.0
@@ -26,8 +27,7 @@ FinishReason = Literal["stop", "length", "error"]
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOffer:
+class ToolOffer(Struct, frozen=True):
     """A function that the model may call.
 
     `name` contains only letters, digits, _ and -. `parameters` is a JSON Schema of an object.
@@ -38,8 +38,7 @@ class ToolOffer:
     parameters: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """A call by the model. `arguments` is the text that it wrote, which should be JSON."""
 
     id: str
@@ -47,8 +46,7 @@ class ToolCall:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChatMessage:
+class ChatMessage(Struct, frozen=True):
     """One message of the conversation in the form that is sent to the model.
 
     An assistant's message may contain `calls`. Each call is answered by one message of role "tool"
@@ -61,8 +59,7 @@ class ChatMessage:
     call_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ChatRequest:
+class ChatRequest(Struct, frozen=True):
     """A request for one completion.
 
     `json_only` requests a JSON object and `schema` (a JSON Schema of an object) one of that shape.
@@ -83,16 +80,14 @@ class ChatRequest:
     """Id of the conversation, for providers that store conversations; "" if there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextChunk:
+class TextChunk(Struct, frozen=True):
     """Streamed text. `thinking` marks the model's reasoning, which is displayed separately."""
 
     text: str
     thinking: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallChunk:
+class ToolCallChunk(Struct, frozen=True):
     """A piece of call `number`, counted from 0. The first piece has `id` and `name`."""
 
     number: int
@@ -101,8 +96,7 @@ class ToolCallChunk:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """Tokens of one request, as the service counts them.
 
     `cached_tokens` are those of the prompt that it had cached from an earlier request.
@@ -113,8 +107,7 @@ class Usage:
     cached_tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """The last event of a stream.
 
     The reason `length` means that the text was truncated. `usage` is None if unknown.
@@ -124,8 +117,7 @@ class Finished:
     usage: Usage | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """A pause before the request is sent, `attempt` of `attempts`.
 
     A first attempt waits for the rate limit, a later one follows a failure without an answer.
@@ -137,8 +129,7 @@ class Waiting:
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True)
-class OwnCall:
+class OwnCall(Struct, frozen=True):
     """A tool call that the provider itself makes and answers.
 
     `ended` is True when it is over, and `problem` is set if it failed.
@@ -151,8 +142,7 @@ class OwnCall:
     problem: Problem | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(Struct, frozen=True):
     """A notice for the user; one with `alarm` must not be missed.
 
     `tool` is the tool that the provider was refused.
@@ -192,13 +182,11 @@ class Provider(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Ended:
+class _Ended(Struct, frozen=True):
     failure: Exception | None
 
 
-@dataclass(slots=True)
-class _Worker(Generic[Item]):
+class _Worker(Struct, Generic[Item]):
     """The part that runs in the thread, from which `deliver` is called at any time."""
 
     make: Callable[[], AsyncGenerator[Item, None]]

@@ -19,7 +19,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct
+
 from obsidian_agent.errors import ProviderError
 
 MASK = "[key]"
@@ -95,8 +96,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
+class Service(Struct, frozen=True, kw_only=True):
     """A model service, for messages, in which `secrets` never appear."""
 
     name: str
@@ -104,7 +104,10 @@ class Service:
     address: str = ""
     key_hint: str = ""
     local: bool = False
-    secrets: tuple[str, ...] = field(default=(), repr=False)
+    secrets: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Service(name={self.name!r}, model={self.model!r}, address={self.address!r})"
 
 
 def from_status(
@@ -329,7 +332,7 @@ def too_large(service: Service) -> ProviderError:
     return _error(
         service,
         "API_RESPONSE_TOO_LARGE",
-        "sent far more than a plan can be",
+        "sent an answer that is far too large for a plan",
         "",
         "Ask for less at a time.",
     )

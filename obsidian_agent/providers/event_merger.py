@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
 
 _EVENT_END: Final = re.compile(rb"\r?\n\r?\n")
 _OPENAI: Final = b'data: {"'
@@ -20,8 +20,7 @@ _TEXTS: Final = ("content", "reasoning_content", "reasoning")
 _EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(Struct, frozen=True):
     """The text of an event. Events with equal `position` can be joined."""
 
     position: tuple[object, ...]

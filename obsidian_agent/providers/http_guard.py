@@ -18,8 +18,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
+from msgspec import Struct, field
 
-from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.providers.event_merger import EventMerger
 
 MAX_STREAM_BYTES = 48 * 1024 * 1024
@@ -49,8 +49,7 @@ class ConnectionFailed(httpx.TransportError):
     """A connection that failed or was closed without an answer."""
 
 
-@dataclass(slots=True)
-class Exchange:
+class Exchange(Struct):
     """The HTTP exchange of one completion."""
 
     status: int | None = None
@@ -161,7 +160,8 @@ class _GuardedStream(httpx.AsyncByteStream):
                 line = line + len(chunk) if newline < 0 else len(chunk) - newline - 1
                 if total > MAX_STREAM_BYTES or line > MAX_LINE_BYTES:
                     raise ResponseTooLarge(
-                        f"The answer has over {MAX_STREAM_BYTES} bytes, or a line {MAX_LINE_BYTES}."
+                        f"The answer is longer than {MAX_STREAM_BYTES >> 20} MB, "
+                        f"or one of its lines than {MAX_LINE_BYTES >> 20} MB."
                     )
                 yield chunk
         except httpx.TransportError as error:

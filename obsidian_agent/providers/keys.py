@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
+from msgspec import Struct
 from pydantic import SecretStr
 
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.registry import Vendor, environment_key
 from obsidian_agent.state_files import replace_file
@@ -63,8 +63,7 @@ def _real(ring: Any) -> Ring | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class KeyStore:
+class KeyStore(Struct, frozen=True):
     """The store of keys. `file` is the user's key file, which may not exist. Methods may block."""
 
     file: Path

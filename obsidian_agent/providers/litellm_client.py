@@ -1,13 +1,17 @@
-"""Models through litellm: the only module that imports it, when the first question is asked, in a thread with an event loop of its own.
+"""Models through litellm, which only this module imports, when a model is first called.
 
-litellm knows the services' dialects; everything it does beyond that is switched off. Both environment variables must be set before its
-import, or it fetches lists from the network; `suppress_debug_info`, or it prints to the screen; its log handlers are removed; its retries
-(and those of the client below it) are off, because they are silent and take many seconds; `_skip_mcp_handler`, or tools on offer make it
-import packages that are not here. All its requests go through `http_guard.GuardedClient`.
+litellm knows the dialects of the services; everything else that it does is switched off. Both
+environment variables must be set before its import, or it fetches lists from the network. Without
+`suppress_debug_info` it prints to the screen, and its log handlers are removed for the same reason.
+Its retries, and those of the client below it, are silent and take many seconds. Without
+`_skip_mcp_handler`, tools make it import packages that are not installed. All its requests go
+through `http_guard.GuardedClient`.
 
-A stream that simply ends counts as cut: litellm invents the finish reason "stop" then, but keeps what the service really said.
+A stream that ends without a finish reason counts as interrupted: litellm reports "stop" then, but
+also stores what the service reported.
 
-Tools and calls have the shape of OpenAI chat completions, which litellm takes for every service and gives back from every service.
+Tools and calls have the shape of OpenAI chat completions, which litellm accepts and returns for
+every service.
 """
 
 from __future__ import annotations
@@ -20,9 +24,9 @@ import os
 from collections.abc import AsyncGenerator, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec import Struct, field
 from pydantic import SecretStr
 
-from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers import errors
 from obsidian_agent.providers.base import (
@@ -31,7 +35,6 @@ from obsidian_agent.providers.base import (
     ChatMessage,
     ChatRequest,
     Finished,
-    FinishReason,
     TextChunk,
     ToolCall,
     ToolCallChunk,
@@ -44,6 +47,13 @@ if TYPE_CHECKING:
     from obsidian_agent.providers.http_guard import GuardedClient
 
 
+Dialect = Literal["openai", "anthropic", "ollama_chat"]
+
+MAX_TEXT = 8 * 1024 * 1024
+"""Characters of one answer, including thinking."""
+_LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
+
+
 def wire_tool(offer: ToolOffer) -> dict[str, Any]:
     function = {
         "name": offer.name,
@@ -54,10 +64,10 @@ def wire_tool(offer: ToolOffer) -> dict[str, Any]:
 
 
 def wire_call(call: ToolCall) -> dict[str, Any]:
-    """A call in an assistant's earlier message.
+    """Return a call of an earlier assistant message.
 
-    Arguments that are no JSON object go back as an empty one: some services refuse them otherwise, and the call's result tells the model
-    what was wrong.
+    Arguments that are not a JSON object are replaced with an empty one, because some services
+    refuse them. The result of the call already describes the mistake to the model.
     """
     return {
         "id": call.id,
@@ -74,8 +84,7 @@ def _object(arguments: str) -> str:
     return arguments if isinstance(document, dict) else "{}"
 
 
-@dataclass(slots=True)
-class _Begun:
+class _PartialCall(Struct):
     """The received pieces of one call."""
 
     number: int
@@ -85,7 +94,7 @@ class _Begun:
 
     @property
     def complete(self) -> bool:
-        """True if the arguments are a complete document, so that no further piece belongs to it."""
+        """True if the arguments are a complete document, so that no further piece follows."""
         try:
             json.loads("".join(self.arguments))
         except (ValueError, RecursionError):
@@ -93,64 +102,57 @@ class _Begun:
         return True
 
 
-@dataclass(slots=True)
-class CallReading:
+class CallReading(Struct):
     """Separates the calls of one answer.
 
     Services number calls properly, number all of them 0, or omit the number; some send no ids.
     """
 
-    _by_index: dict[int, _Begun] = field(default_factory=dict)
-    _last: _Begun | None = None
+    _by_index: dict[int, _PartialCall] = field(default_factory=dict)
+    _last: _PartialCall | None = None
     _count: int = 0
 
-    def take(self, pieces: Iterable[Any]) -> list[ToolCallChunk]:
+    def read(self, pieces: Iterable[Any]) -> list[ToolCallChunk]:
         """Return the pieces of calls in one chunk of a stream."""
-        return [found for piece in pieces if (found := self._read(piece)) is not None]
+        return [chunk for piece in pieces if (chunk := self._read_piece(piece)) is not None]
 
-    def _read(self, piece: Any) -> ToolCallChunk | None:
+    def _read_piece(self, piece: Any) -> ToolCallChunk | None:
         function = getattr(piece, "function", None)
-        name, arguments = (
-            _text(getattr(function, "name", None)),
-            _text(getattr(function, "arguments", None)),
-        )
+        name = _text(getattr(function, "name", None))
+        arguments = _text(getattr(function, "arguments", None))
         identity, index = _text(getattr(piece, "id", None)), getattr(piece, "index", None)
         if not (name or arguments or identity):
             return None
-        known = self._by_index.get(index) if isinstance(index, int) else self._last
-        if known is None or _another(known, identity, name, arguments):
-            known = _Begun(self._count)
+        call = self._by_index.get(index) if isinstance(index, int) else self._last
+        if call is None or _starts_call(call, identity, name, arguments):
+            call = _PartialCall(self._count)
             self._count += 1
         if isinstance(index, int):
-            self._by_index[index] = known
-        self._last = known
-        known.id, known.name = known.id or identity, known.name or name
-        known.arguments.append(arguments)
-        return ToolCallChunk(known.number, arguments, identity, name)
+            self._by_index[index] = call
+        self._last = call
+        call.id, call.name = call.id or identity, call.name or name
+        call.arguments.append(arguments)
+        return ToolCallChunk(call.number, arguments, identity, name)
 
 
-def _another(known: _Begun, identity: str, name: str, arguments: str) -> bool:
-    """Return True if a piece starts a new call instead of continuing `known`."""
-    if not name or not known.name:
+def _starts_call(call: _PartialCall, identity: str, name: str, arguments: str) -> bool:
+    """Return True if a piece starts a new call instead of continuing `call`."""
+    if not name or not call.name:
         return False
-    return identity != known.id if identity and known.id else bool(arguments) and known.complete
+    if identity and call.id:
+        return identity != call.id
+    return bool(arguments) and call.complete
 
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-Dialect = Literal["openai", "anthropic", "ollama_chat"]
+class Endpoint(Struct, frozen=True):
+    """One model at one address.
 
-MAX_TEXT = 8 * 1024 * 1024
-"""Characters of one answer, thinking included."""
-_LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """One model behind one address. `json_mode`: it may be asked for a JSON object, also for one of a schema. `direct`: no proxy of the
-    environment in between.
+    `json_mode` allows requests for a JSON object, also for one with a schema. `direct` ignores the
+    proxies of the environment.
     """
 
     dialect: Dialect
@@ -163,13 +165,15 @@ class Endpoint:
     extra: tuple[tuple[str, Any], ...] = ()
 
 
-@dataclass(slots=True)
-class LiteLLMProvider:
-    """A `Provider` over litellm. The key is kept out of reprs and messages. Not `streaming`: it asks for answers in one piece."""
+class LiteLLMProvider(Struct):
+    """A `Provider` over litellm. The key is in no repr and no message.
+
+    Without `streaming` an answer is requested in one piece.
+    """
 
     name: str
     endpoint: Endpoint
-    api_key: SecretStr | None = field(default=None, repr=False)
+    api_key: SecretStr | None = None
     streaming: bool = True
     _refused: frozenset[str] = frozenset()
     """Optional parameters that this service has refused."""
@@ -184,9 +188,9 @@ class LiteLLMProvider:
         return self.endpoint.service.local
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
-        """One completion; closing the iterator closes the connection.
+        """Stream one completion. Closing the iterator closes the connection.
 
-        One request to the service, and a second one when it refused an optional parameter of the first.
+        A request is repeated once without the optional parameters that the service refused.
         """
         if self.endpoint.needs_key and not self.api_key:
             raise errors.key_missing(self.endpoint.service)
@@ -208,7 +212,10 @@ class LiteLLMProvider:
     async def _attempt(
         self, request: ChatRequest
     ) -> AsyncGenerator[ChatDelta | ProviderError, None]:
-        """The deltas of one request; a failure comes as a value, so that no handler's context, which holds headers, hangs on to it."""
+        """Yield the deltas of one request, then its failure.
+
+        A raised failure would refer to the exceptions of the library, which hold headers.
+        """
         endpoint = self.endpoint
         client = _open_client(endpoint, _silence(request))
         failure: ProviderError | None = None
@@ -235,9 +242,9 @@ class LiteLLMProvider:
             response = await litellm.acompletion(**self._arguments(request, client))
         reading = _Reading(self.endpoint.service)
         if not self.streaming:
-            for delta in reading.take(response):
+            for delta in reading.read(response):
                 yield delta
-            yield reading.ended(
+            yield reading.end(
                 response.choices[0].finish_reason if response.choices else None, [response]
             )
             return
@@ -248,7 +255,7 @@ class LiteLLMProvider:
                     chunk = await anext(chunks, None)
                 if chunk is None:
                     break
-                for delta in reading.take(chunk):
+                for delta in reading.read(chunk):
                     yield delta
             yield reading.finish(response)
 
@@ -260,7 +267,8 @@ class LiteLLMProvider:
         if request.max_tokens is not None:
             optional["max_tokens"] = request.max_tokens
         if request.schema is not None and endpoint.json_mode:
-            # For Ollama litellm makes its `format` of it; a shape that small is filled without thinking for a minute first.
+            # litellm passes it to Ollama as `format`. A schema that small needs no thinking, which
+            # can take a minute.
             optional["response_format"] = {
                 "type": "json_schema",
                 "json_schema": {"name": "answer", "schema": request.schema},
@@ -288,12 +296,15 @@ class LiteLLMProvider:
 
 
 def _silence(request: ChatRequest) -> float:
-    """Return the seconds without a piece of the answer after which the service is given up; keep-alive messages do not extend them."""
+    """Return the seconds to wait for a piece of the answer. Keep-alive messages do not count."""
     return SILENCE if request.timeout is None else request.timeout
 
 
 def _wire_message(message: ChatMessage, dialect: Dialect) -> dict[str, Any]:
-    """A message as litellm takes it. Anthropic remembers a system prompt, at a fraction of its price, only where it is marked."""
+    """Return a message in the shape of litellm.
+
+    Anthropic caches a system prompt, at a fraction of its price, only if it is marked.
+    """
     if dialect == "anthropic" and message.role == "system":
         part = {"type": "text", "text": message.text, "cache_control": {"type": "ephemeral"}}
         return {"role": message.role, "content": [part]}
@@ -319,17 +330,16 @@ def _named_parameters(failure: ProviderError) -> frozenset[str]:
     )
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(Struct):
     """The received part of one answer."""
 
     service: errors.Service
     length: int = 0
     calls: CallReading = field(default_factory=CallReading)
 
-    def take(self, chunk: Any) -> list[TextChunk | ToolCallChunk]:
+    def read(self, chunk: Any) -> list[TextChunk | ToolCallChunk]:
         """Return the text and the pieces of calls in a chunk or a complete answer."""
-        found: list[TextChunk | ToolCallChunk] = []
+        pieces: list[TextChunk | ToolCallChunk] = []
         for choice in chunk.choices[:1]:
             delta = choice.delta if hasattr(choice, "delta") else choice.message
             thinking = getattr(delta, "reasoning_content", None) or getattr(
@@ -338,54 +348,57 @@ class _Reading:
             for text, is_thinking in ((thinking, True), (delta.content, False)):
                 if isinstance(text, str) and text:
                     self.length += len(text)
-                    found.append(TextChunk(text, thinking=is_thinking))
-            for piece in self.calls.take(getattr(delta, "tool_calls", None) or ()):
+                    pieces.append(TextChunk(text, thinking=is_thinking))
+            for piece in self.calls.read(getattr(delta, "tool_calls", None) or ()):
                 self.length += len(piece.name) + len(piece.arguments)
-                found.append(piece)
+                pieces.append(piece)
         if self.length > MAX_TEXT:
             raise errors.too_large(self.service)
-        return found
+        return pieces
 
     def finish(self, response: Any) -> Finished:
-        """Return the end that the service reported, without litellm's guesses at reason and usage."""
-        return self.ended(
+        """Return the end of a stream, by the reason and the usage that the service reported."""
+        return self.end(
             response.received_finish_reason or response.intermittent_finish_reason, response.chunks
         )
 
-    def ended(self, told: str | None, chunks: list[Any]) -> Finished:
-        """Return the end of an answer with this reason. Raise `ProviderError` if it is not complete."""
-        if told is None:
+    def end(self, service_reason: str | None, chunks: list[Any]) -> Finished:
+        """Return the end of an answer. Raise `ProviderError` if the answer is incomplete."""
+        if service_reason is None:
             raise (
                 errors.stream_cut(self.service)
                 if self.length
                 else errors.stream_empty(self.service)
             )
-        if told in ("content_filter", "safety", "refusal"):
+        if service_reason in ("content_filter", "safety", "refusal"):
             raise errors.content_blocked(self.service)
-        reason: FinishReason = "length" if told in ("length", "max_tokens") else "stop"
-        return Finished(reason, _usage(chunks))
+        is_cut = service_reason in ("length", "max_tokens")
+        return Finished("length" if is_cut else "stop", _usage(chunks))
 
 
 def _usage(chunks: list[Any]) -> Usage | None:
-    """Tokens by the service's own count: the largest figures, since some services count as they go."""
-    told = [usage for chunk in chunks if (usage := getattr(chunk, "usage", None)) is not None]
-    if not any(usage.prompt_tokens or usage.completion_tokens for usage in told):
+    """Return the number of tokens by the service's own count.
+
+    These are the largest figures, because some services report intermediate ones.
+    """
+    usages = [usage for chunk in chunks if (usage := getattr(chunk, "usage", None)) is not None]
+    if not any(usage.prompt_tokens or usage.completion_tokens for usage in usages):
         return None
     return Usage(
-        max(usage.prompt_tokens or 0 for usage in told),
-        max(usage.completion_tokens or 0 for usage in told),
-        max(_cached(usage) for usage in told),
+        max(usage.prompt_tokens or 0 for usage in usages),
+        max(usage.completion_tokens or 0 for usage in usages),
+        max(_cached(usage) for usage in usages),
     )
 
 
 def _cached(usage: Any) -> int:
     """Return the number of cached prompt tokens, which services report in different fields."""
     details = getattr(usage, "prompt_tokens_details", None)
-    said = (
+    counts = (
         getattr(details, "cached_tokens", None),
         getattr(usage, "cache_read_input_tokens", None),
     )
-    return max((count for count in said if isinstance(count, int)), default=0)
+    return max((count for count in counts if isinstance(count, int)), default=0)
 
 
 def _explain(service: errors.Service, client: GuardedClient, error: Exception) -> ProviderError:
@@ -420,8 +433,8 @@ def _load() -> Any:
     litellm: Any = module
     litellm.suppress_debug_info = True
     litellm.telemetry = False
-    _send_bodies_as_they_are()
-    _leave_thinking_in_content()
+    _skip_renaming_of_keys()
+    _keep_thinking_in_content()
     for name in _LOGGERS:
         logger = logging.getLogger(name)
         logger.handlers.clear()
@@ -438,15 +451,15 @@ def warm_up() -> None:
     http_guard.prepare()
 
 
-def _send_bodies_as_they_are() -> None:
-    """Keep OpenAI's client from walking through every message of a request to rename keys that are named right already.
+def _skip_renaming_of_keys() -> None:
+    """Stop OpenAI's client from renaming the keys of every message, which have their names already.
 
-    That takes 100 ms for a conversation of 500 messages, before anything is sent. Values that were not given are left out here too.
+    It takes 100 ms for a conversation of 500 messages. The replacement only omits unset values.
     """
     from openai._utils import is_given
     from openai.resources.chat.completions import completions
 
-    async def given(body: Any, expected_type: object) -> Any:
+    async def without_unset(body: Any, expected_type: object) -> Any:
         return (
             {name: value for name, value in body.items() if is_given(value)}
             if isinstance(body, dict)
@@ -454,18 +467,19 @@ def _send_bodies_as_they_are() -> None:
         )
 
     if hasattr(completions, "async_maybe_transform"):
-        completions.async_maybe_transform = given
+        completions.async_maybe_transform = without_unset
 
 
-def _leave_thinking_in_content() -> None:
-    """Keep litellm's reader of Ollama streams from removing `<think>` tags by the chunk: with an end tag in two chunks the answer is lost.
+def _keep_thinking_in_content() -> None:
+    """Stop litellm from removing `<think>` tags from the chunks of an Ollama stream.
 
-    `thinking.py` reads the tags of every service.
+    It loses the answer when an end tag is split over two chunks. `thinking.py` reads the tags of
+    every service.
     """
     from litellm.llms.ollama.chat.transformation import OllamaChatCompletionResponseIterator
 
     parse = OllamaChatCompletionResponseIterator.chunk_parser
-    if getattr(parse, "leaves_thinking", False):
+    if getattr(parse, "keeps_thinking", False):
         return
 
     def chunk_parser(self: Any, chunk: dict[str, Any]) -> Any:
@@ -476,15 +490,16 @@ def _leave_thinking_in_content() -> None:
         parsed.choices[0].delta.content = message.get("content")
         return parsed
 
-    chunk_parser.leaves_thinking = True  # type: ignore[attr-defined]
+    chunk_parser.keeps_thinking = True  # type: ignore[attr-defined]
     OllamaChatCompletionResponseIterator.chunk_parser = chunk_parser
 
 
 def _know_model(litellm: Any, endpoint: Endpoint) -> None:
-    """Set what litellm believes about a model where it would leave the way we chose.
+    """Correct the entries of a model in litellm's table that would change the protocol.
 
-    It asks an Ollama server (its default one) for the details of models that it has no price for, and takes another protocol, through
-    packages that are not here, for models that OpenAI itself offers no chat for, although other services do.
+    litellm requests the details of an Ollama model without a price, from the default server. It
+    uses another protocol, with packages that are not installed, for models that OpenAI offers
+    without chat, although other services offer them with it.
     """
     if endpoint.dialect == "openai":
         for name in (endpoint.model, f"openai/{endpoint.model}", endpoint.model.rpartition("/")[2]):
@@ -501,7 +516,7 @@ def _know_model(litellm: Any, endpoint: Endpoint) -> None:
 
 
 def _library_client(endpoint: Endpoint, client: GuardedClient, api_key: str) -> Any:
-    """Return the client object that litellm expects for a dialect, based on ours."""
+    """Return the client object that litellm expects for a dialect, on top of `client`."""
     if endpoint.dialect == "openai":
         from openai import AsyncOpenAI
 

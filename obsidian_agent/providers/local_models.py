@@ -14,9 +14,10 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import NO_MODEL
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.base import value_in_own_loop
 from obsidian_agent.providers.registry import (
@@ -33,8 +34,7 @@ _NO_CHAT: Final = ("embed", "rerank", "whisper", "bge-", "minilm")
 """Parts of the names of models that cannot chat."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceLocation:
+class ServiceLocation(Struct, frozen=True):
     """An address at which a service may listen.
 
     `vendor` is the provider for its models, `title` the name of the program.
@@ -45,8 +45,7 @@ class ServiceLocation:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class LocalService:
+class LocalService(Struct, frozen=True):
     """A service that answered, and the names of its models."""
 
     location: ServiceLocation
@@ -137,8 +136,7 @@ async def _service(location: ServiceLocation) -> LocalService | None:
     return LocalService(location, models) if isinstance(models, tuple) else None
 
 
-@dataclass(frozen=True, slots=True)
-class LocalModels:
+class LocalModels(Struct, frozen=True):
     """The services on this machine, and the model in the settings (None: only the menu)."""
 
     services: tuple[LocalService, ...]
@@ -157,8 +155,7 @@ class LocalModels:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """A model that could be used at once: "Ollama with qwen3:4b runs here"."""
 
     service: LocalService

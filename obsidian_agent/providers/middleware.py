@@ -9,7 +9,9 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Final
 
-from obsidian_agent.dataclass import dataclass, field, replace
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from obsidian_agent.errors import Problem, ProviderError
 from obsidian_agent.providers.base import SILENCE, ChatDelta, ChatRequest, Provider, Waiting
 
@@ -23,8 +25,7 @@ MINUTE: Final = 60.0
 """Seconds in which a bucket is refilled."""
 
 
-@dataclass(frozen=True, slots=True)
-class AroundProvider:
+class AroundProvider(Struct, frozen=True):
     """The base of wrappers, which have the name and address of the inner provider."""
 
     inner: Provider
@@ -45,8 +46,7 @@ class AroundProvider:
         return self.inner.local
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(Struct, frozen=True):
     """Exponential backoff with full jitter, unless the service requests a pause.
 
     Delays double from `base_delay` up to `max_delay` seconds. A request for a pause of more than
@@ -70,8 +70,7 @@ class RetryPolicy:
         return spread * min(self.max_delay, self.base_delay * float(2 ** (failed - 1)))
 
 
-@dataclass(frozen=True, slots=True)
-class RetryingProvider(AroundProvider):
+class RetryingProvider(AroundProvider, frozen=True):
     """A provider that repeats a request after a temporary failure before the first text.
 
     `silence` is the default timeout in seconds without a sign of the service, over all attempts.
@@ -115,19 +114,20 @@ class RetryingProvider(AroundProvider):
             await self.sleep(delay)
 
 
-@dataclass(slots=True)
 class TokenBucket:
     """A bucket of `capacity` tokens that is refilled evenly in `period` seconds."""
 
-    capacity: int = REQUESTS
-    period: float = MINUTE
-    clock: Callable[[], float] = time.monotonic
-    _tokens: float = field(init=False)
-    _at: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._tokens = float(self.capacity)
-        self._at = self.clock()
+    def __init__(
+        self,
+        capacity: int = REQUESTS,
+        period: float = MINUTE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.capacity = capacity
+        self.period = period
+        self.clock = clock
+        self._tokens = float(capacity)
+        self._at = clock()
 
     def acquire(self) -> float:
         """Remove a token. Return the seconds until it is available, 0.0 if it is now."""
@@ -145,8 +145,7 @@ class TokenBucket:
         self._tokens = min(float(self.capacity), self._tokens + 1)
 
 
-@dataclass(slots=True)
-class RateLimits:
+class RateLimits(Struct):
     """The buckets of the services, shared by the whole program."""
 
     make: Callable[[], TokenBucket] = TokenBucket
@@ -159,8 +158,7 @@ class RateLimits:
         return self._buckets[service]
 
 
-@dataclass(frozen=True, slots=True)
-class LimitedProvider(AroundProvider):
+class LimitedProvider(AroundProvider, frozen=True):
     """A rate-limited provider, which yields `Waiting` before it waits for its bucket."""
 
     bucket: TokenBucket

@@ -24,7 +24,8 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from obsidian_agent.errors import ConfigError, ProviderError
 from obsidian_agent.providers.agent_process import MOST_BYTES, AgentProcess
 from obsidian_agent.providers.base import Finished, Usage
@@ -59,8 +60,7 @@ def speaks_http(command: Sequence[str]) -> bool:
     return command[0].startswith("http:") or "serve" in command[1:]
 
 
-@dataclass(slots=True)
-class _SessionReader:
+class _SessionReader(Struct):
     """Forwards the new messages of a session to the turn, from events and from the message list."""
 
     turn: Turn
@@ -138,7 +138,6 @@ class _SessionReader:
         return Usage(*map(sum, zip(*self.tokens.values(), strict=True)))
 
 
-@dataclass(slots=True)
 class OpenCodeServer(OtherAgent):
     """An OpenCode server, which is started here or attached to."""
 

@@ -20,8 +20,9 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
+from msgspec import Struct, field
+
 from obsidian_agent.child_process import ProcessLog, split_command
-from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
 from obsidian_agent.providers.agent_process import MOST_BYTES
 from obsidian_agent.providers.base import (
@@ -88,8 +89,7 @@ AcceptPlan = Callable[[Mapping[str, Any]], str]
 State = Literal["connecting", "ready", "working", "gone"]
 
 
-@dataclass(frozen=True, slots=True)
-class AgentState:
+class AgentState(Struct, frozen=True):
     """The state of an agent. `alarm` is a problem that is discovered after the turn has ended."""
 
     name: str
@@ -97,8 +97,7 @@ class AgentState:
     alarm: Problem | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Session:
+class _Session(Struct, frozen=True):
     """A session of the agent with the first `count` messages of a conversation.
 
     `digest` is their hash.
@@ -109,8 +108,7 @@ class _Session:
     digest: str
 
 
-@dataclass(slots=True)
-class Turn:
+class Turn(Struct):
     """The output of a running turn that has not been forwarded yet. None in `deltas` ends it."""
 
     agent: str
@@ -167,8 +165,7 @@ class Turn:
             )
 
 
-@dataclass(slots=True)
-class OtherAgent:
+class OtherAgent(Struct):
     """A `Provider` that runs one agent for one conversation at a time.
 
     Subclasses implement a transport. `name` is `acp/NAME`, and `server` describes our MCP server in

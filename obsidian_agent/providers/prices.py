@@ -12,7 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.providers.base import Usage
 from obsidian_agent.providers.other_agent import ACP
 from obsidian_agent.providers.registry import OLLAMA_CONTEXT, SCRIPTED
@@ -33,8 +34,7 @@ _FIELDS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(Struct, frozen=True):
     """US dollars per token. `cached` is the price of a cached prompt token."""
 
     prompt: float
@@ -55,8 +55,7 @@ class Price:
         return self.of(Usage(prompt, completion))
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFacts:
+class ModelFacts(Struct, frozen=True):
     """The window of a model in tokens, and its price; None if unknown."""
 
     window: int | None = None

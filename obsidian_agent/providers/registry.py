@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from pydantic import SecretStr
 
-from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, ProviderError
 from obsidian_agent.providers import errors
 from obsidian_agent.providers.base import Provider, value_in_own_loop
@@ -48,8 +49,7 @@ MOST_MODELS: Final = 5_000
 Fetch = Callable[[Endpoint, SecretStr | None], Awaitable[tuple[str, ...]]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vendor:
+class Vendor(Struct, frozen=True, kw_only=True):
     """A model service.
 
     Keys are read from the first of `key_variables` that is set. Without a `base_url` the user has
@@ -58,7 +58,7 @@ class Vendor:
 
     name: str
     title: str
-    dialect: Dialect
+    dialect: Dialect = "openai"
     base_url: str | None
     key_variables: tuple[str, ...] = ()
     base_url_variables: tuple[str, ...] = ()
@@ -71,7 +71,6 @@ VENDORS = (
     Vendor(
         name="openai",
         title="OpenAI",
-        dialect="openai",
         base_url="https://api.openai.com/v1",
         key_variables=("OPENAI_API_KEY",),
         base_url_variables=("OPENAI_BASE_URL", "OPENAI_API_BASE"),
@@ -88,21 +87,18 @@ VENDORS = (
     Vendor(
         name="gemini",
         title="Gemini",
-        dialect="openai",
         base_url="https://generativelanguage.googleapis.com/v1beta/openai",
         key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     ),
     Vendor(
         name="openrouter",
         title="OpenRouter",
-        dialect="openai",
         base_url="https://openrouter.ai/api/v1",
         key_variables=("OPENROUTER_API_KEY",),
     ),
     Vendor(
         name="zenmux",
         title="ZenMux",
-        dialect="openai",
         base_url="https://zenmux.ai/api/v1",
         key_variables=("ZENMUX_API_KEY",),
     ),
@@ -119,7 +115,6 @@ VENDORS = (
     Vendor(
         name="lm_studio",
         title="LM Studio",
-        dialect="openai",
         base_url="http://localhost:1234/v1",
         key_variables=("LM_STUDIO_API_KEY",),
         needs_key=False,
@@ -127,7 +122,6 @@ VENDORS = (
     Vendor(
         name="custom",
         title="The model service",
-        dialect="openai",
         base_url=None,
         key_variables=("OBSIDIAN_AGENT_API_KEY",),
         base_url_variables=("OBSIDIAN_AGENT_BASE_URL",),
@@ -316,15 +310,13 @@ def _is_loopback(parts: SplitResult) -> bool:
         return False
 
 
-@dataclass(slots=True)
-class _CachedList:
+class _CachedList(Struct):
     at: float
     models: tuple[str, ...]
     failure: ProviderError | None = None
 
 
-@dataclass(slots=True)
-class Catalogue:
+class Catalogue(Struct):
     """The cached model lists of all services."""
 
     fetch: Fetch = lambda endpoint, key: fetch_models(endpoint, key)
@@ -434,8 +426,7 @@ def _names(document: Any) -> Iterator[str]:
             yield name.removeprefix("models/")
 
 
-@dataclass(slots=True)
-class ProviderManager:
+class ProviderManager(Struct):
     """The providers by `VENDOR/MODEL`.
 
     `addresses` are the addresses of services from the settings, by service name. Rate limits belong

@@ -25,7 +25,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
-from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, ProviderError
 from obsidian_agent.providers.base import (
     ChatDelta,
@@ -98,7 +97,6 @@ class ScriptedAnswer(_ScriptModel):
         return _split(self.text or "")
 
 
-@dataclass(slots=True)
 class ScriptedProvider:
     """A `Provider` over a list of answers, which records its `requests`.
 
@@ -106,11 +104,14 @@ class ScriptedProvider:
     consent.
     """
 
-    name: str
-    answers: tuple[ScriptedAnswer, ...]
-    requests: list[ChatRequest] = field(default_factory=list)
-    address: str = ""
-    local: bool = False
+    def __init__(
+        self, name: str, answers: tuple[ScriptedAnswer, ...], *, local: bool = False
+    ) -> None:
+        self.name = name
+        self.answers = answers
+        self.requests: list[ChatRequest] = []
+        self.address = ""
+        self.local = local
 
     @classmethod
     def load(cls, path: Path) -> ScriptedProvider:

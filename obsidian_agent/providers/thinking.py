@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Mapping
 from typing import Final
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers.base import ChatDelta, Finished, TextChunk
 
@@ -40,8 +41,7 @@ async def thinking_apart(deltas: AsyncIterable[ChatDelta]) -> AsyncGenerator[Cha
         raise
 
 
-@dataclass(slots=True)
-class _Splitter:
+class _Splitter(Struct):
     """A splitter of streamed text into answer and thinking. Chunks may split a tag."""
 
     _held: str = ""

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from obsidian_agent.agent.privacy.untrusted_text import neutral
-from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.journal.writer import RecordWriter
 from obsidian_agent.plan.result import Instance, Preview
@@ -36,8 +38,7 @@ _MAX_NAMED: Final = 3
 """Number of a folder's entries that a conflict names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """An action of an instance: its number in the journal, and the new content of its file."""
 
     number: int

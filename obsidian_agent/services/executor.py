@@ -15,6 +15,8 @@ from contextlib import suppress
 from time import perf_counter
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from obsidian_agent.agent.events import (
     ExecutionResult,
     RunEvent,
@@ -27,7 +29,6 @@ from obsidian_agent.agent.events import (
     StepSkipped,
     StepStarted,
 )
-from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import (
     Conflict,
     JournalError,
@@ -289,10 +290,11 @@ def _commands_of(instance: Instance) -> tuple[str, ...]:
 
 
 def _new_record(preview: Preview) -> NewRecord:
+    left_out = preview.left_out.summary()
     return NewRecord(
         kind="run",
         goal=preview.plan.goal,
-        plan=preview.approved_plan.to_json(),
+        plan=preview.approved_plan.to_json() | ({"leftOut": left_out} if left_out else {}),
         plan_hash=preview.plan_hash,
     )
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.tool import EditorPosition, RunContext, Selection
 from obsidian_agent.vault.paths.path import PathUse, parse
@@ -16,15 +17,14 @@ if TYPE_CHECKING:
     from obsidian_agent.obsidian.companion_client import LiveContext
 
 
-@dataclass(frozen=True, slots=True)
-class Focus:
+class Focus(Struct, frozen=True):
     """The active note (its path in the vault), the selection and the cursor."""
 
     active_file: str | None = None
     selection: Selection | None = None
     cursor: EditorPosition | None = None
     has_screen: bool = False
-    """Whether the app is on screen and can open notes."""
+    """True if the app is on screen and can open notes."""
     file_hash: str | None = None
     """SHA-256 of the active note's text if it is open in Obsidian."""
     open_files: tuple[str, ...] = ()

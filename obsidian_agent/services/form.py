@@ -10,7 +10,8 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.names import Surroundings
@@ -68,8 +69,7 @@ _NEW: Final = frozenset({"folder", "tag", "tags", "property", "properties", "val
 _BOOLEANS: Final[Mapping[str, str]] = {"true": "yes", "false": "no"}
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(Struct, frozen=True, dict=True):
     """The form of a recipe over a vault at one moment. Methods may block.
 
     `unmet` states what the recipe requires and the vault or the app does not have now.

@@ -11,15 +11,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass
-from obsidian_agent.errors import JournalError
+from msgspec import MsgspecError, Struct
+from msgspec.json import decode
+
+from obsidian_agent.errors import ConfigError, JournalError, VaultError
 from obsidian_agent.health.finding import KINDS, FindingKind, HealthReport
-from obsidian_agent.health.survey import HealthSettings
+from obsidian_agent.health.survey import RULES_FILE, HealthSettings, PropertyRule
 from obsidian_agent.journal.reader import JournalReader
 from obsidian_agent.journal.state_folder import find
 from obsidian_agent.services.run_context import note_settings
 from obsidian_agent.state_files import replace_file
 from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.paths.path import app_path
 from obsidian_agent.vault.transaction.actions import PutFile
 from obsidian_agent.vault.views.view import VaultView
 
@@ -27,6 +30,7 @@ _FILE: Final = "health.json"
 _GIT_SECONDS: Final = 10.0
 _MAX_GIT_OUTPUT: Final = 16 << 20
 _MAX_RUNS: Final = 1_000
+_MAX_RULES_FILE: Final = 1 << 20
 _MAX_TREND: Final = 400
 """Reports whose counts are stored, about a year of daily ones."""
 
@@ -44,6 +48,12 @@ _GIT_LOG: Final = (
 """Lists renames and starts no program that the repository names."""
 
 
+class _Rules(Struct, forbid_unknown_fields=True):
+    """The file of the rules."""
+
+    rules: tuple[PropertyRule, ...]
+
+
 def health_settings(store: VaultStore, state: Path, now: datetime) -> HealthSettings:
     """Return what the examination of a vault depends on in addition to its files."""
 
@@ -54,9 +64,24 @@ def health_settings(store: VaultStore, state: Path, now: datetime) -> HealthSett
         now=now,
         templates=note_settings(store.obsidian_config).templates,
         property_types=_property_types(store.obsidian_config("types")),
+        property_rules=_property_rules(store),
         renames=renames,
         old_versions=lambda path: old_versions(state, store, path),
     )
+
+
+def _property_rules(store: VaultStore) -> tuple[PropertyRule, ...]:
+    """Return the vault's own rules for properties. Raise ConfigError for an invalid file."""
+    try:
+        data = store.read(app_path("properties.json"), _MAX_RULES_FILE)
+    except VaultError as error:
+        if error.code == "FILE_NOT_FOUND":
+            return ()
+        raise
+    try:
+        return decode(data, type=_Rules).rules
+    except MsgspecError as error:
+        raise ConfigError(f"{RULES_FILE} is not valid: {error}.") from error
 
 
 def _property_types(document: object) -> dict[str, str]:
@@ -208,8 +233,7 @@ class HealthRecord:
         replace_file(self._file, json.dumps(document, ensure_ascii=False, indent=1).encode())
 
 
-@dataclass(frozen=True, slots=True)
-class Checkup:
+class Checkup(Struct, frozen=True):
     """A report, and the day and number of findings of the last whole report before it, if any."""
 
     report: HealthReport
@@ -255,3 +279,10 @@ class VaultHealth:
         if frozenset(only) == frozenset(KINDS):
             record.add(report, now)
         return Checkup(report, trend[-1] if trend else None)
+
+    def rules(self, view: VaultView, now: datetime) -> list[PropertyRule]:
+        """Return the rules for properties: the vault's own, Obsidian's types, inferred ones."""
+        from obsidian_agent.health.properties import property_rules
+        from obsidian_agent.health.survey import VaultSurvey
+
+        return property_rules(VaultSurvey(view, health_settings(self._store, self._state, now)))

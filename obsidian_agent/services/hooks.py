@@ -26,8 +26,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import Struct, field
+
 from obsidian_agent.config.settings import HookEvent
-from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
 
 TIMEOUT: Final = 30.0
@@ -42,8 +43,7 @@ log.setLevel(logging.INFO)
 log.addHandler(logging.NullHandler())  # never to the screen
 
 
-@dataclass(frozen=True, slots=True)
-class Hooks:
+class Hooks(Struct, frozen=True):
     """The hooks of a vault. `commands` returns those of the current settings. Methods may block."""
 
     vault: str

@@ -12,7 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct
+
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.model import ActionPlan, ParameterType
 from obsidian_agent.plan.parameters import bind, coerce, with_implied_parameters
@@ -40,8 +41,7 @@ class MacroError(ObsidianAgentError):
     default_code = "MACRO_INVALID"
 
 
-@dataclass(frozen=True, slots=True)
-class Macro:
+class Macro(Struct, frozen=True):
     """A saved plan. Its inputs are `plan.parameters`.
 
     `standing` and `sha256` are those of the file that it was read from.
@@ -51,8 +51,8 @@ class Macro:
     plan: ActionPlan
     description: str | None = None
     phrases: tuple[str, ...] = ()
-    standing: Standing = field(default="new", compare=False)
-    sha256: str = field(default="", compare=False)
+    standing: Standing = "new"
+    sha256: str = ""
 
     @property
     def trusted(self) -> bool:
@@ -96,8 +96,7 @@ def _in_words(value: Any) -> str:
     return str(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(Struct, frozen=True):
     """A macro that was read and validated but not saved. `warnings` name what was ignored."""
 
     macro: Macro

@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from obsidian_agent.dataclass import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from obsidian_agent.errors import PlanError, Problem, VaultError
 from obsidian_agent.plan.json_text import read_json
 from obsidian_agent.plan.model import ActionPlan
@@ -38,14 +40,13 @@ MAX_FILE = 2 * 1024 * 1024
 def untrusted(macro: Macro) -> MacroError:
     """Return the error for a macro that may not run. The front end adds what to do about it."""
     if macro.standing == "changed":
-        why = "has changed since you accepted it"
+        why = "has changed since you trusted it"
     else:
-        why = "came with the vault, and you have not accepted it on this computer"
+        why = "came with the vault, and you have not trusted it on this computer"
     return MacroError(f"The macro “{macro.name}” {why}.", code="MACRO_UNTRUSTED")
 
 
-@dataclass(frozen=True, slots=True)
-class MacroStore:
+class MacroStore(Struct, frozen=True):
     """The macros of a vault. Every method may block.
 
     `usage` is a file outside the vault with how often each macro ran. `plan_of` returns the plan of

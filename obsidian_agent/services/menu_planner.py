@@ -13,6 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, Literal
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from obsidian_agent.agent.conversation import new_id
 from obsidian_agent.agent.events import (
     AgentEvent,
@@ -24,19 +27,19 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     Verdict,
 )
-from obsidian_agent.agent.planner import Planner, PlanRequest, Reply, Sampling, receive
+from obsidian_agent.agent.planner import Planner, PlanRequest
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, SharedPart
 from obsidian_agent.agent.privacy.record import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import neutral
+from obsidian_agent.agent.replies import Reply, Sampling, receive
 from obsidian_agent.agent.usage import Meter
-from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, ProviderError
 from obsidian_agent.offline.check import doubts, recipe_of_plan
 from obsidian_agent.offline.chooser import Chooser, InvalidChoice, MenuChoice, menu_request
 from obsidian_agent.offline.names import Surroundings
-from obsidian_agent.offline.recipe import Recipe, packaged
+from obsidian_agent.offline.recipe import MAX_SUGGESTIONS, Recipe, packaged
 from obsidian_agent.offline.recipe_plan import join_plans
-from obsidian_agent.offline.search import MAX_SUGGESTIONS, packaged_menu
+from obsidian_agent.offline.search import packaged_menu
 from obsidian_agent.offline.sentence import NameMatch, names_in
 from obsidian_agent.offline.values import forbidden_path
 from obsidian_agent.plan.llm_output import ParsedPlan, parse_plan
@@ -46,7 +49,6 @@ from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
 from obsidian_agent.providers.other_agent import is_agent
 from obsidian_agent.providers.prices import facts_of
 from obsidian_agent.services.offline_planner import WHICH, OfflinePlanner
-from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.view import VaultView
 
@@ -71,8 +73,7 @@ def picks(planning: Planning, provider: Provider) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class MenuPlanner:
+class MenuPlanner(Struct, frozen=True):
     """A `Planner` over the menu.
 
     `make` opens the model, and returns `None` if it does not pick from the menu. `otherwise` plans
@@ -84,7 +85,6 @@ class MenuPlanner:
     offline: OfflinePlanner
     otherwise: Planner
     rules: SharingRules
-    real: Callable[[VaultPath], VaultPath]
     ledger: Ledger
     sampling: Sampling = Sampling()
     questions: bool = False
@@ -126,7 +126,7 @@ class MenuPlanner:
         """
         view: VaultView = self.offline.view()
         if self.rules.deny:
-            view = FilteredView(view, self.rules.deny.cover, self.real)
+            view = FilteredView(view, self.rules.deny.cover)
         chooser = chooser_of()
         names = Surroundings(view, request.context).names
         matches = list(names_in(request.message, names, packaged_menu().common))
@@ -163,8 +163,7 @@ class MenuPlanner:
         return PlanReady(plan, preview=preview, agent=agent)
 
 
-@dataclass(slots=True)
-class _Turn:
+class _Turn(Struct):
     """An uncertain sentence, from the request to the verdict on the model's choice."""
 
     planner: MenuPlanner
@@ -187,9 +186,9 @@ class _Turn:
         try:
             request, sending = await asyncio.to_thread(planner.first_request, self.request)
             await asyncio.to_thread(self._record, sending)
-            meter.asking()
+            meter.count_request()
             await receive(provider, request, self._reply, forward)
-            meter.answered(self._reply.usage)
+            meter.add_usage(self._reply.usage)
             await emit(meter.total())
             chosen = chooser_of().choices(self._reply.text)
         except ConfigError as error:

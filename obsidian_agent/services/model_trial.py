@@ -17,6 +17,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from obsidian_agent.agent.events import (
     AgentEvent,
     Answer,
@@ -25,8 +27,7 @@ from obsidian_agent.agent.events import (
     PlanReady,
     Verdict,
 )
-from obsidian_agent.agent.planner import whole_reply
-from obsidian_agent.dataclass import dataclass
+from obsidian_agent.agent.replies import whole_reply
 from obsidian_agent.offline.recipe import packaged, recipe_named
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
 from obsidian_agent.services.session import Session
@@ -38,8 +39,7 @@ asked: the right action is among the offered candidates. open: it is not.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class TrialTask:
+class TrialTask(Struct, frozen=True):
     """A sentence, with the recipe and the values that it means."""
 
     sentence: str
@@ -47,8 +47,7 @@ class TrialTask:
     values: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(Struct, frozen=True):
     """The number of tasks per mark, and the seconds that all tasks took."""
 
     marks: Mapping[Mark, int]

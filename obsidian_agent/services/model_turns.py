@@ -15,6 +15,9 @@ from copy import deepcopy
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import (
     AgentEvent,
@@ -25,15 +28,15 @@ from obsidian_agent.agent.events import (
     TurnStarted,
     Verdict,
 )
-from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
+from obsidian_agent.agent.planner import Planner, PlanRequest
 from obsidian_agent.agent.privacy.consent import REFUSED, ApproveShare, ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.record import Ledger
+from obsidian_agent.agent.replies import Sampling
 from obsidian_agent.agent.token_budget import WindowUse
 from obsidian_agent.agent.turn.loop import Agent, Vault
 from obsidian_agent.agent.turn.preparation import TurnConfig
 from obsidian_agent.agent.turn.prompts import exact_text
 from obsidian_agent.agent.turn.tool_round import Scrubber
-from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ConfigError, Problem, VaultError
 from obsidian_agent.plan.policy import MODEL, SharingRules
 from obsidian_agent.providers.base import Provider
@@ -44,6 +47,7 @@ from obsidian_agent.services.offline_planner import OfflinePlanner
 from obsidian_agent.services.open_vault import OpenVault
 from obsidian_agent.services.plans import Plans
 from obsidian_agent.vault.frontmatter.properties import read_properties
+from obsidian_agent.vault.index.file_names import FileNames
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.view import VaultView
@@ -56,8 +60,7 @@ _SPEC: Final = re.compile(r"(custom:)?[a-z0-9][a-z0-9_-]*/[^\s/][^\s]{0,200}")
 _MODEL: Final = re.compile(r"[^\s/][^\s]{0,200}")
 
 
-@dataclass(frozen=True)
-class Models:
+class Models(Struct, frozen=True):
     """The models of a session, with the rules for sharing and the ledger of what is sent.
 
     `spec` is the default model.
@@ -71,7 +74,7 @@ class Models:
     config: Callable[[str | None], TurnConfig] = lambda assistant: TurnConfig()
     """Returns the configuration of a turn with an agent of the vault, by name. May block."""
     planning: Planning = "auto"
-    """Whether models pick actions from the menu."""
+    """The way a model answers: an action of the menu, or a plan of its own."""
     choosable: tuple[str, ...] = ()
     """Patterns of further models that notes and agents of the vault may choose."""
 
@@ -81,8 +84,7 @@ class Models:
         return self.providers.get(self.spec)
 
 
-@dataclass(frozen=True, slots=True)
-class ModelTurns:
+class ModelTurns(Struct, frozen=True):
     """Creates the agents and planners of turns with a model. Every method may block."""
 
     vault: OpenVault
@@ -116,7 +118,7 @@ class ModelTurns:
             policy=self.plans.make_policy(policy_name),
             vault=Vault(
                 self.vault.view,
-                self.vault.resolve,
+                FileNames(self.vault.store),
                 Scrubber.of(self.vault.store.real_path, str(models.ledger.record.folder)),
             ),
             rules=models.rules,
@@ -160,22 +162,20 @@ class ModelTurns:
             offline=self.offline,
             otherwise=otherwise,
             rules=models.rules,
-            real=self.vault.resolve,
             ledger=models.ledger,
             sampling=models.sampling,
         )
 
     def _choice(self, config: TurnConfig, model: str | None) -> ModelChoice:
         """Choose the model. A note that is never shared cannot ask for one."""
-        active, deny = self.plans.context().active_file, self.models.rules.deny
-        if active is not None and (deny.cover(active) or deny.cover(self.vault.resolve(active))):
+        active, names = self.plans.context().active_file, FileNames(self.vault.store)
+        if active is not None and self.models.rules.verdict(active, names).decision == "deny":
             active = None
         wish = wish_of(self.vault.view(), active)
         return choose(self.models.spec, model, wish, config.model, self.models.choosable)
 
 
-@dataclass(frozen=True, slots=True)
-class PlainAgent:
+class PlainAgent(Struct, frozen=True):
     """A `Planner` over an agent that cannot read notes by itself.
 
     Each turn creates its own agent, because the open note may name another model.
@@ -221,8 +221,7 @@ async def traced(
     return verdict
 
 
-@dataclass(frozen=True, slots=True)
-class RequestPreview:
+class RequestPreview(Struct, frozen=True):
     """The first request of a message, preceded by the menu request if the model picks from it.
 
     `text` is exact except for the random mark of its fences, and without what consent to the
@@ -301,8 +300,7 @@ async def _menu_request(turns: ModelTurns, agent: Agent, request: PlanRequest) -
     return exact_text(chat_request)
 
 
-@dataclass(frozen=True, slots=True)
-class ModelChoice:
+class ModelChoice(Struct, frozen=True):
     """A model as `VENDOR/MODEL`, and notices for the user about the choice."""
 
     spec: str

@@ -8,22 +8,18 @@ first line states what was looked for, and the other readings are named below th
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from obsidian_agent.agent.events import Answer, Candidate, Emit, NeedsInput, Verdict
-from obsidian_agent.agent.planner import PlanRequest
-from obsidian_agent.dataclass import dataclass, replace
-from obsidian_agent.offline.search import RecipeSuggestion
 from obsidian_agent.services.offline_planner import OfflinePlanner, OfflineTurn
-from obsidian_agent.tools.search.search import best_passage, preview
-from obsidian_agent.vault.index.word_query import STOP_WORDS
-from obsidian_agent.vault.index.word_search import Ranking, rank_notes
-from obsidian_agent.vault.paths.path import ROOT
-from obsidian_agent.vault.views.view import VaultView
+from obsidian_agent.vault.index.stop_words import STOP_WORDS
 
-MAX_PASSAGES: Final = 5
-COVERED: Final = 0.2
-"""Share of a question's words, by weight, that a note must hold to answer it."""
+if TYPE_CHECKING:
+    from obsidian_agent.agent.planner import PlanRequest
+    from obsidian_agent.offline.search import RecipeSuggestion
 
 LIKELY: Final = 2.0
 """Score from which a recipe is meant, and not only named by a common word."""
@@ -40,8 +36,7 @@ def is_question(message: str) -> bool:
     return message.rstrip().endswith(_MARKS) or first in STOP_WORDS
 
 
-@dataclass(frozen=True)
-class AnsweringPlanner:
+class AnsweringPlanner(Struct, frozen=True):
     """The offline planner, for a conversation in which questions are answered at once.
 
     Whatever could be an instruction stays a choice.
@@ -79,13 +74,13 @@ def answer(planner: OfflinePlanner, request: PlanRequest) -> Verdict:
         return planner.picked(request, verdict)
     if request.params or (not is_question(request.message) and _is_instruction(planner, request)):
         return verdict
-    view = planner.view()
-    ranking = rank_notes(view.index, ROOT, request.message)
     if answered := _from_readings(turn):
         return answered
     if _has_likely_reading(turn):
         return verdict  # a query is meant, but some word of the question has no part in it
-    return _from_passages(view, ranking, COVERED) or verdict
+    from obsidian_agent.services.passages import from_passages
+
+    return from_passages(planner.view(), request.message) or verdict
 
 
 def _is_instruction(planner: OfflinePlanner, request: PlanRequest) -> bool:
@@ -96,7 +91,7 @@ def _is_instruction(planner: OfflinePlanner, request: PlanRequest) -> bool:
         return not isinstance(verdict, Answer)
     return any(
         candidate.plan is not None and _is_likely(suggestion)
-        for candidate, suggestion in zip(turn.candidates[:1], turn.suggestions, strict=False)
+        for candidate, suggestion in turn.ranked[:1]
     )
 
 
@@ -107,15 +102,13 @@ def _is_likely(suggestion: RecipeSuggestion | None) -> bool:
 def _has_likely_reading(turn: OfflineTurn) -> bool:
     """Return whether some reading has all its values, and its words name its action."""
     return any(
-        not candidate.missing and _is_likely(suggestion)
-        for candidate, suggestion in zip(turn.candidates, turn.suggestions, strict=True)
+        not candidate.missing and _is_likely(suggestion) for candidate, suggestion in turn.ranked
     )
 
 
 def _from_readings(turn: OfflineTurn) -> Answer | None:
     """Return the answer of the best complete reading, and the titles of the others."""
-    readings = zip(turn.candidates, turn.suggestions, strict=True)
-    for number, (candidate, suggestion) in enumerate(readings, 1):
+    for number, (candidate, suggestion) in enumerate(turn.ranked, 1):
         if candidate.missing or candidate.doubt or not _is_likely(suggestion):
             continue
         if suggestion is not None and not suggestion.complete:
@@ -139,18 +132,3 @@ def _from_readings(turn: OfflineTurn) -> Answer | None:
 def _described(candidate: Candidate) -> str:
     values = ", ".join(candidate.values.values())
     return f"{candidate.title} ({values})" if values else candidate.title
-
-
-def _from_passages(view: VaultView, ranking: Ranking, share: float) -> Answer | None:
-    """Return the passages that hold most of a question, or `None` if no note holds enough."""
-    notes = [note for note in ranking.notes if note.share >= share][:MAX_PASSAGES]
-    if not notes:
-        return None
-    words = " ".join(word.text for word in ranking.query.words)
-    lines = [f"notes with most of “{words}”: {len(notes)}"]
-    for number, note in enumerate(notes, 1):
-        passage = best_passage(view.index, note.path, ranking)
-        heading = f" › {passage.heading}" if passage.heading else ""
-        text = preview(passage.text, (passage.start, passage.end)).strip()
-        lines.append(f"{number}. {note.path.text}{heading}, line {passage.line}: {text}")
-    return Answer("\n".join(lines), tuple(note.path.text for note in notes))

@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from obsidian_agent.agent.events import (
     Answer,
     Candidate,
@@ -22,17 +25,14 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     Verdict,
 )
-from obsidian_agent.agent.planner import PlanRequest
-from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
-from obsidian_agent.offline.check import doubts
+from obsidian_agent.offline.check import PASTED, doubts, value_doubts
 from obsidian_agent.offline.names import Surroundings, VaultNames
 from obsidian_agent.offline.note_set import ACTIVE, InvalidValue, NoteSet
 from obsidian_agent.offline.reader import ExampleMatch, match_examples
-from obsidian_agent.offline.recipe import SLOT, AnswerFrom, Input, Recipe, packaged
+from obsidian_agent.offline.recipe import MAX_SUGGESTIONS, SLOT, AnswerFrom, Input, Recipe, packaged
 from obsidian_agent.offline.recipe_plan import fill
-from obsidian_agent.offline.search import MAX_SUGGESTIONS, Menu, RecipeSuggestion
-from obsidian_agent.offline.sentence import Sentence, beginning, words
+from obsidian_agent.offline.sentence import Sentence, beginning, is_pasted, words
 from obsidian_agent.offline.values import (
     BLANK_VALUES,
     PATH_KINDS,
@@ -51,6 +51,8 @@ from obsidian_agent.tools.core.tool import Tool
 from obsidian_agent.vault.views.view import VaultView
 
 if TYPE_CHECKING:
+    from obsidian_agent.agent.planner import PlanRequest
+    from obsidian_agent.offline.search import Menu, RecipeSuggestion
     from obsidian_agent.services.macro import Macro
 
 MAX_LINES: Final = 200
@@ -67,8 +69,7 @@ NOTHING: Final = (
 )
 
 
-@dataclass(frozen=True)
-class OfflinePlanner:
+class OfflinePlanner(Struct, frozen=True):
     """A planner over recipes and macros.
 
     `view` returns the vault as it is now, `macros` the trusted macros, `policy` the current policy.
@@ -79,8 +80,8 @@ class OfflinePlanner:
     macros: Callable[[], Sequence[Macro]] = tuple
     policy: Callable[[], Policy] = lambda: UNRESTRICTED
     name: str = "offline"
-    _known: list[VaultNames] = field(default_factory=list, repr=False)
-    _menus: list[Menu] = field(default_factory=list, repr=False)
+    _known: list[VaultNames] = field(default_factory=list)
+    _menus: list[Menu] = field(default_factory=list)
     """Names and menu of the last turn, which rarely change while a message is typed."""
 
     async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
@@ -128,6 +129,8 @@ class OfflinePlanner:
     def menu(self, recipes: Sequence[Recipe]) -> Menu:
         """Return the search menu over recipes, which is cached until they change."""
         if not self._menus or self._menus[0].recipes != recipes:
+            from obsidian_agent.offline.search import Menu
+
             self._menus[:] = [Menu(recipes)]
         return self._menus[0]
 
@@ -169,8 +172,7 @@ def from_macro(macro: Macro) -> Recipe:
     )
 
 
-@dataclass(frozen=True)
-class OfflineTurn:
+class OfflineTurn(Struct, frozen=True, dict=True):
     """A sentence over a vault at one moment. Methods may block.
 
     With `questions` only recipes that answer are used.
@@ -256,29 +258,61 @@ class OfflineTurn:
         except InvalidValue as error:
             return TurnFailed(error.problem())
 
-    @cached_property
+    @property
     def candidates(self) -> tuple[Candidate, ...]:
         """The readings of the message, or else the most likely recipes."""
-        if self._readings:
-            return tuple(
-                self._candidate(reading.recipe, reading.values)
-                for reading in self._readings[:MAX_SUGGESTIONS]
-            )
-        return tuple(
-            self._candidate(
-                suggestion.recipe, suggestion.values, doubted=True, guesses=suggestion.guesses
-            )
-            for suggestion in Menu.likely(self._nearest)
-        )
+        return tuple(candidate for candidate, _ in self.ranked)
 
-    @property
-    def suggestions(self) -> Sequence[RecipeSuggestion | None]:
-        """The suggestion behind each candidate, `None` for a reading of an example."""
-        return [None] * len(self.candidates) if self._readings else self._nearest
+    @cached_property
+    def ranked(self) -> Sequence[tuple[Candidate, RecipeSuggestion | None]]:
+        """The candidates, each with the suggestion behind it; `None` for a reading."""
+        if self._readings:
+            readings = self._readings[:MAX_SUGGESTIONS]
+            return [(self._candidate(one.recipe, one.values), None) for one in readings]
+        ranked: list[tuple[Candidate, RecipeSuggestion | None]] = []
+        for suggestion in self._menu.likely(self._nearest):
+            candidate = self._candidate(suggestion.recipe, suggestion.values, suggestion)
+            ranked.append((candidate, suggestion))
+            if not candidate.missing and not self._deletes(suggestion.recipe):
+                ranked += ((other, suggestion) for other in self._with_fewer_terms(suggestion))
+        return ranked[:MAX_SUGGESTIONS]
+
+    def _with_fewer_terms(self, suggestion: RecipeSuggestion) -> Iterator[Candidate]:
+        """Yield the candidate of a suggestion without one condition, if no note meets them all."""
+        for name, described in suggestion.values.items():
+            if not isinstance(described, NoteSet) or self._count(described) != 0:
+                continue
+            counts = {
+                fewer: self._count(fewer)
+                for term in described.terms
+                if not term.negated
+                for fewer in [NoteSet(tuple(one for one in described.terms if one != term))]
+                if any(not one.negated for one in fewer.terms)
+            }
+            fewest = min((count for count in counts.values() if count), default=0)
+            for fewer in [one for one, count in counts.items() if fewest and count == fewest][:1]:
+                values = {**suggestion.values, name: fewer}
+                other = self._candidate(suggestion.recipe, values, suggestion)
+                doubt = f"No note matches: {described.text()}. {fewest} match: {fewer.text()}."
+                yield replace(other, doubt=" ".join(filter(None, (doubt, other.doubt))))
+
+    def _deletes(self, recipe: Recipe) -> bool:
+        return any(self.planner.tools[tool].deletes for tool in recipe.tools)
+
+    def _count(self, described: NoteSet) -> int | None:
+        """Return the number of matching notes, or `None` if that cannot be determined."""
+        try:
+            return len(described.paths(self.around))
+        except ObsidianAgentError:
+            return None
 
     @cached_property
     def _nearest(self) -> list[RecipeSuggestion]:
-        return self.planner.menu(self.recipes).nearest(self.request.message, self.around)
+        return self._menu.nearest(self.request.message, self.around)
+
+    @property
+    def _menu(self) -> Menu:
+        return self.planner.menu(self.recipes)
 
     def _forbidden_path(self) -> Problem | None:
         """Return why the most likely action cannot use the path that the sentence names."""
@@ -384,24 +418,16 @@ class OfflineTurn:
         self,
         recipe: Recipe,
         values: Mapping[str, Any],
-        *,
-        doubted: bool = False,
-        guesses: Mapping[str, str] | None = None,
+        suggestion: RecipeSuggestion | None = None,
     ) -> Candidate:
-        """Return a candidate. `guesses` are the values read from phrases without quotes."""
+        """Return a candidate, with the doubts about the suggestion behind it."""
         missing = recipe.missing(values)
         plan = fill(recipe, values) if not missing else None
-        sentences = [
-            f"Read as {recipe.inputs[name].description.lower()}: “{text}”."
-            for name, text in (guesses or {}).items()
-        ]
-        if doubted:
-            part = (recipe, values)
-            sentences += doubts(self.request.message, self.around, part, live=False)
+        sentences = [] if suggestion is None else list(self._suggestion_doubts(suggestion))
         title = recipe.title
         if plan is not None and recipe.inputs and recipe.answer is None:
             title = SLOT.sub("…", plan.goal)
-        if any(self.planner.tools[tool].deletes for tool in recipe.tools):
+        if self._deletes(recipe):
             title = self._counted(title, values)
             sentences += (problem.message for problem in self._delete_problems(recipe))
         return Candidate(
@@ -413,15 +439,25 @@ class OfflineTurn:
             doubt=" ".join(filter(None, (self.unmet(recipe), *sentences))),
         )
 
+    def _suggestion_doubts(self, suggestion: RecipeSuggestion) -> Iterator[str]:
+        message, inputs = beginning(self.request.message), suggestion.recipe.inputs
+        for name, text in suggestion.guesses.items():
+            yield f"Read as {inputs[name].description.lower()}: “{text}”."
+        if is_pasted(self.request.message):
+            yield PASTED
+        if suggestion.unused:
+            yield f"Not used: {' and '.join(f'“{text}”' for text in suggestion.unused)}."
+        chosen = [(inputs[name], value) for name, value in suggestion.values.items()]
+        yield from value_doubts(Sentence(message, self.around), chosen)
+
     def _counted(self, title: str, values: Mapping[str, Any]) -> str:
         """Return the title of a candidate that deletes, with the number of notes."""
         for described in values.values():
             if isinstance(described, NoteSet) and described.text() in title:
-                try:
-                    count = len(described.paths(self.around))
-                except ObsidianAgentError:
-                    continue
-                if "note" not in {term.key for term in described.terms if not term.negated}:
+                count = self._count(described)
+                if count is not None and "note" not in {
+                    term.key for term in described.terms if not term.negated
+                }:
                     text = described.text().removeprefix("all ")
                     noun = text if count != 1 else text.replace("notes", "note", 1)
                     title = title.replace(described.text(), f"{count} {noun}")

@@ -8,11 +8,9 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from obsidian_agent.errors import ObsidianError, VaultError
+from obsidian_agent.errors import ObsidianError
 from obsidian_agent.obsidian.transport import find_transport
-from obsidian_agent.obsidian.watcher import Watcher
 from obsidian_agent.services.focus import Focus, live_focus
-from obsidian_agent.services.index_follower import IndexFollower
 from obsidian_agent.tools.core.tool import AppCommand, EditorPosition, Selection
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.keeper import IndexKeeper
@@ -24,6 +22,8 @@ if TYPE_CHECKING:
     from obsidian_agent.journal.records import Effects
     from obsidian_agent.obsidian.companion_client import LiveContext
     from obsidian_agent.obsidian.live import Obsidian
+    from obsidian_agent.obsidian.watcher import Watcher
+    from obsidian_agent.services.index_follower import IndexFollower
     from obsidian_agent.vault.index.index import VaultIndex
     from obsidian_agent.vault.index.keeper import IndexStatus
 
@@ -67,13 +67,6 @@ class OpenVault:
     def _fresh_index(self) -> VaultIndex:
         assert self.keeper is not None
         return self.keeper.refresh()
-
-    def resolve(self, path: VaultPath) -> VaultPath:
-        """Return the target of a path through links, or the path itself if it has none."""
-        try:
-            return self.store.resolve(path)
-        except VaultError:
-            return path
 
     def notes(self) -> list[str]:
         """Return the sorted paths of all notes. May block."""
@@ -165,6 +158,8 @@ class OpenVault:
             report(self.live)
 
         if self._open_obsidian is not None and self._watcher is None:
+            from obsidian_agent.obsidian.watcher import Watcher
+
             self._watcher = Watcher(self._open_obsidian, update)
             self._watcher.set_active(True)
 
@@ -197,6 +192,8 @@ class OpenVault:
         """
         make = self._make_keeper
         if make is not None and self._follower is None:
+            from obsidian_agent.services.index_follower import IndexFollower
+
             self._follower = IndexFollower(
                 self.store.real_path, lambda: self.keeper or make(), report
             )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.result import Preview
@@ -12,8 +13,7 @@ from obsidian_agent.services.plans import Plans, PreviewOptions
 from obsidian_agent.services.waiting_plans import WaitingPlan, WaitingPlans
 
 
-@dataclass(frozen=True, slots=True)
-class PlanReview:
+class PlanReview(Struct, frozen=True):
     """A waiting plan as it would run now. Without a `preview`, `problem` says why there is none."""
 
     plan: WaitingPlan

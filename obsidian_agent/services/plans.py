@@ -13,6 +13,9 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final, Literal
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from obsidian_agent import budget
 from obsidian_agent.agent.event_documents import effects_document
 from obsidian_agent.agent.events import (
@@ -29,11 +32,11 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.privacy.record import MAX_DENIED
 from obsidian_agent.agent.streaming import in_thread, stream
-from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ObsidianAgentError, ObsidianError, PlanError, Problem, ToolError
+from obsidian_agent.plan.left_out import LeftOut, edits_of
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.policy import NOT_PERMITTED, Policy
-from obsidian_agent.plan.preview import PREVIEW_SECONDS, dry_run
+from obsidian_agent.plan.preview import PREVIEW_SECONDS, DoneItems, dry_run
 from obsidian_agent.plan.result import Preview, diff_of, summary_document
 from obsidian_agent.plan.validate import Validated
 from obsidian_agent.services.executor import RunCommand, execute
@@ -45,26 +48,31 @@ from obsidian_agent.services.runs import Runs
 from obsidian_agent.tools.core.tool import RunContext, Tool
 from obsidian_agent.vault.index.gc_pause import gc_paused
 from obsidian_agent.vault.views.changes import NetChange
+from obsidian_agent.vault.views.diff import TextEdit
 from obsidian_agent.vault.views.disk import DiskView
+from obsidian_agent.vault.views.hashed_base import HashedBase
 from obsidian_agent.vault.views.view import VaultView
 
 ApprovedBy = Literal["person", "options", "settings"]
 """The approval of a plan: by a person who saw it, by `--yes`, or by the settings."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreviewOptions:
+class PreviewOptions(Struct, frozen=True):
     """Options of a preview in addition to the plan and its values.
 
-    For a plan that runs in stages, `done` holds the outputs of the steps that ran, and `now` is
-    when it started. `tried` is the planner's own dry run.
+    For a plan that runs in stages, `done` holds the outputs of the steps that ran, `done_items`
+    those of the items of loops that ran in part, and `now` is when it started. `tried` is the
+    planner's own dry run.
     """
 
     disabled: frozenset[str] = frozenset()
     """The ids of steps to skip."""
+    left_out: LeftOut | None = None
+    """The changes that the user leaves out."""
     instruction: str | None = None
     """The message that the plan was made from."""
     done: Mapping[str, Any] | None = None
+    done_items: DoneItems | None = None
     now: datetime | None = None
     agent: str = ""
     """The agent that made the plan, "" for the user."""
@@ -75,16 +83,15 @@ class PreviewOptions:
     def reusable_preview(self, values: Mapping[str, Any] | None) -> Preview | None:
         """Return the planner's dry run if a new one would come to the same result."""
         tried = self.tried
-        if tried is None or tried.agent != self.agent or values or self.disabled:
+        if tried is None or tried.agent != self.agent or values or self.disabled or self.left_out:
             return None
         return tried
 
 
-_DEFAULTS: Final = PreviewOptions()
+DEFAULT_OPTIONS: Final = PreviewOptions()
 
 
-@dataclass(frozen=True, slots=True)
-class Plans:
+class Plans(Struct, frozen=True):
     """The plans of a vault.
 
     `make_policy` returns the current policy for the plans of an agent, or for "" of the user.
@@ -121,7 +128,7 @@ class Plans:
         self,
         document: object,
         values: Mapping[str, Any] | None = None,
-        options: PreviewOptions = _DEFAULTS,
+        options: PreviewOptions = DEFAULT_OPTIONS,
     ) -> Preview:
         """Validate and preview a plan document.
 
@@ -168,9 +175,11 @@ class Plans:
                 context if options.now is None else replace(context, now=options.now),
                 values=values,
                 disabled=options.disabled,
+                left_out=options.left_out or LeftOut(),
                 instruction=options.instruction,
                 on_first_screen=options.on_first_screen,
                 done=options.done,
+                done_items=options.done_items,
             )
         except PlanError as error:
             self._note_denied(error.problems)
@@ -237,7 +246,8 @@ class Plans:
     ) -> ExecutionResult:
         """Apply exactly the approved preview. Return a result in every case. Blocks."""
         plan = {"planHash": approved.plan_hash, "goal": approved.plan.goal[:200]}
-        self.runs.note("approval", **plan, by=by)
+        left_out = {"leftOut": approved.left_out.summary()} if approved.left_out else {}
+        self.runs.note("approval", **plan, by=by, **left_out)
         about = {
             "planHash": approved.plan_hash,
             "plan": approved.plan.to_json(),
@@ -389,6 +399,22 @@ class Plans:
         """
         return diff_of(change, self.vault.view())
 
+    def edits(self, change: NetChange) -> list[TextEdit]:
+        """Return the edits of a file, each of which can be left out. May block."""
+        return edits_of(change, HashedBase(self.vault.view()))
+
+    def changed_since(self, preview: Preview) -> list[str]:
+        """Return the files that a preview read or changes and that are different now. May block."""
+        view = self.vault.view()
+        changed = [] if preview.after is None else preview.after.before.changed(view)
+        changes = preview.change_set.changes
+        leaving = {change.path.key for change in changes if change.kind in ("delete", "rename")}
+        for change in changes:
+            target = change.path if change.kind == "create" else change.new_path
+            if target is not None and target.key not in leaving and view.locate(target) is not None:
+                changed.append(target)
+        return sorted({path.text for path in changed})
+
     def verify(self, approved: Preview) -> tuple[Problem, ...]:
         """Return how the vault differs from what the preview announced. May block."""
         from obsidian_agent.services.checks import verify
@@ -399,3 +425,21 @@ class Plans:
 def outputs_of(stage: Preview) -> dict[str, Any]:
     """Return the outputs of the steps that are done once a stage has run as previewed."""
     return {step: output for step, output in stage.outputs.items() if step not in stage.deferred}
+
+
+def done_by(
+    approved: Preview, outputs: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, dict[int | None, Any]]]:
+    """Return the outputs of the steps that a run did, and of the items of those it did in part."""
+    done: dict[str, Any] = {}
+    items: dict[str, dict[int | None, Any]] = {}
+    for step in approved.plan.steps:
+        output = outputs.get(step.id)
+        if step.foreach is None or not isinstance(output, list):
+            if output is not None:
+                done[step.id] = output
+        elif None in output:
+            items[step.id] = {index: item for index, item in enumerate(output) if item is not None}
+        else:
+            done[step.id] = output
+    return done, items

@@ -14,8 +14,10 @@ from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from obsidian_agent.agent.events import PlanReady
-from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem
 from obsidian_agent.offline.recipe import packaged, recipe_named
 from obsidian_agent.plan.parameters import MissingInput
@@ -31,8 +33,7 @@ _NAME: Final = re.compile(r"[^\x00-\x1f\x7f]{1,80}")
 MAX_RULES: Final = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     """A rule of one vault.
 
     `cron` are the five fields of a time, "" for a rule that looks at its notes whenever the vault
@@ -69,8 +70,7 @@ class Rule:
         return values
 
 
-@dataclass(frozen=True, slots=True)
-class RuleOutcome:
+class RuleOutcome(Struct, frozen=True):
     """The outcome of a rule: a plan that waits, or the reason why there is none."""
 
     rule: str
@@ -191,7 +191,7 @@ def times(cron: str, after: datetime) -> Iterator[datetime]:
         yield from CronSim(cron, after)
     except CronSimError as error:
         raise ConfigError(
-            f"“{cron[:40]}” is no time: {error}.",
+            f"“{cron[:40]}” is not a time: {error}.",
             hint="Five fields: minute hour day month weekday, as in 0 7 * * mon-fri.",
         ) from error
 
@@ -302,7 +302,7 @@ class RuleRunner:
         if rule.macro:
             macro = self._session.saved.get(rule.macro)
             if not macro.trusted:
-                return Problem("MACRO_UNTRUSTED", f"The macro {rule.macro} is not accepted.")
+                return Problem("MACRO_UNTRUSTED", f"The macro {rule.macro} is not trusted.")
             document: dict[str, Any] = dict(macro.for_values(rule.params))
             parameters = {key: dict(value) for key, value in document.get("parameters", {}).items()}
             for name, value in rule.params.items():

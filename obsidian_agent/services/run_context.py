@@ -6,16 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from obsidian_agent.dataclass import replace
-from obsidian_agent.errors import PathRefused, VaultError
+from obsidian_agent.errors import VaultError
 from obsidian_agent.obsidian.registry import recent_files
 from obsidian_agent.services.focus import Focus
-from obsidian_agent.tools.core.moment import format_moment
 from obsidian_agent.tools.core.tool import AppCommand, NoteSettings, RunContext
+from obsidian_agent.tools.core.visible_context import visible_context
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.links.link_text import link_style
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
-from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.view import VaultView
 
 
@@ -38,10 +36,7 @@ def run_context(
     open_files = _existing_files(view, focus.open_files)
     if active is not None:
         open_files = [active, *open_files]
-    notes = note_settings(store.obsidian_config)
-    if isinstance(view, FilteredView):
-        notes = _visible(notes, view, now)
-    return RunContext(
+    context = RunContext(
         vault_name=store.name,
         now=now,
         active_file=active,
@@ -56,8 +51,9 @@ def run_context(
         has_desktop=_has_desktop,
         params=params,
         link_style=link_style(store),
-        notes=notes,
+        notes=note_settings(store.obsidian_config),
     )
+    return visible_context(context, view)
 
 
 def note_settings(config: Callable[[Any], object | None]) -> NoteSettings:
@@ -103,31 +99,3 @@ def _has_desktop() -> bool:
     from obsidian_agent.obsidian.live import opener
 
     return opener() is not None
-
-
-def _visible(settings: NoteSettings, view: FilteredView, now: datetime) -> NoteSettings:
-    """Replace settings that name something hidden in `view` by Obsidian's defaults."""
-    default = NoteSettings()
-    note = format_moment(now, settings.daily_format)
-    if _hides(view, f"{settings.daily_folder}/{note}.md"):
-        settings = replace(
-            settings, daily_folder=default.daily_folder, daily_format=default.daily_format
-        )
-    if settings.daily_template is not None and _hides(view, settings.daily_template):
-        settings = replace(settings, daily_template=None)
-    if not settings.templates or _hides(view, settings.templates):
-        settings = replace(
-            settings,
-            templates=default.templates,
-            date_format=default.date_format,
-            time_format=default.time_format,
-        )
-    return settings
-
-
-def _hides(view: FilteredView, name: str) -> bool:
-    """Return whether a path of Obsidian's settings is hidden in `view` or not allowed."""
-    try:
-        return view.is_hidden(parse(name.strip("/"), PathUse.FOLDER))
-    except PathRefused:
-        return True

@@ -12,10 +12,13 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from obsidian_agent.agent.privacy.record import AuditRecord, Kind, Verified
-from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal import state_folder
+from obsidian_agent.journal.adoption import adopt
 from obsidian_agent.journal.changes import (
     RunChange,
     diffs,
@@ -37,8 +40,7 @@ from obsidian_agent.vault.views.diff import unified_diff
 ALL: Final = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownRun:
+class ShownRun(Struct, frozen=True, kw_only=True):
     """A past run with the net changes and diffs of its files, and the risk of its plan.
 
     `steps` is the number of steps that the journal still knows. `undone` are the paths of changes
@@ -51,6 +53,8 @@ class ShownRun:
     risk: str
     steps: int
     undone: frozenset[str]
+    left_out: tuple[str, ...] = ()
+    """The changes of the plan that the user left out, as texts."""
 
 
 class Runs:
@@ -114,7 +118,7 @@ class Runs:
         record = self._record
         entries = record.set_aside()
         try:
-            return state_folder.adopt(self._state, self._store)
+            return adopt(self._state, self._store)
         finally:
             if entries:
                 record.append(entries)
@@ -219,13 +223,14 @@ class Runs:
             in_effect = touched_paths(
                 one.action for one in actions if one.number in record.in_effect
             )
-            plan = journal.plan_of(run_id).document
+            stored = journal.plan_of(run_id)
             return ShownRun(
                 entry=entry,
                 changes=tuple(takewhile(lambda _: not is_cancelled(), diffs(changes, images))),
                 plan_hash=record.plan_hash,
-                risk=str(plan.get("riskLevel", "writes")),
-                steps=len(plan.get("steps", ())),
+                risk=str(stored.document.get("riskLevel", "writes")),
+                steps=len(stored.document.get("steps", ())),
+                left_out=stored.left_out,
                 undone=frozenset(
                     change.path
                     for change in changes

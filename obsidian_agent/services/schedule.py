@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.state_files import replace_file
 
@@ -24,8 +25,7 @@ TimerKind = Literal["systemd", "launchd", "cron"]
 _SECONDS: Final = 20.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timer:
+class Timer(Struct, frozen=True, kw_only=True):
     """A timer for one vault: the files it consists of, or its line of the crontab.
 
     `start` and `stop` are the commands that make the system notice.

@@ -12,6 +12,8 @@ import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, field
+
 from obsidian_agent.agent.events import (
     AgentEvent,
     Candidate,
@@ -25,12 +27,11 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.privacy.consent import ApproveShare, refuse_all
 from obsidian_agent.agent.streaming import stream
 from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.services.macro_store import MacroStore
 from obsidian_agent.services.open_vault import OpenVault
-from obsidian_agent.services.plans import Plans, PreviewOptions
+from obsidian_agent.services.plans import DEFAULT_OPTIONS, Plans, PreviewOptions
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.conversation import Conversation
@@ -44,8 +45,7 @@ if TYPE_CHECKING:
     from obsidian_agent.services.runs import Runs
 
 
-@dataclass(frozen=True, slots=True)
-class _OpenQuestion:
+class _OpenQuestion(Struct, frozen=True):
     """The state that a question of a turn leaves for its answer, such as a plan without values."""
 
     instruction: str | None = None
@@ -368,18 +368,10 @@ class Session:
     def preview_plan(
         self,
         document: Mapping[str, Any],
-        disabled: frozenset[str] = frozenset(),
         values: Mapping[str, Any] | None = None,
-        instruction: str | None = None,
-        done: Mapping[str, Any] | None = None,
-        agent: str = "",
+        options: PreviewOptions = DEFAULT_OPTIONS,
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Preview a plan, such as an edited one, a macro's, or the rest of one that ran in part.
-
-        `disabled` steps are skipped, `instruction` is the message that the plan was made from,
-        `done` holds the outputs of the steps that ran, and `agent` made the plan.
-        """
-        options = PreviewOptions(disabled, instruction, done, agent=agent)
+        """Preview a plan, such as an edited one, a macro's, or the rest of one that ran in part."""
         return stream(lambda emit: self._preview(document, values or {}, options, emit))
 
     def run_recipe(
@@ -416,7 +408,7 @@ class Session:
 
         async def work(emit: Emit) -> None:
             macro = await asyncio.to_thread(self.saved.to_run, name)
-            await self._preview(macro.for_values(values), values, PreviewOptions(), emit)
+            await self._preview(macro.for_values(values), values, DEFAULT_OPTIONS, emit)
 
         return stream(work)
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.state_files import replace_file
 
@@ -28,8 +29,7 @@ def standing(trusted_sha256: str | None, sha256: str) -> Standing:
     return "new" if trusted_sha256 is None else "changed"
 
 
-@dataclass(frozen=True, slots=True)
-class TrustStore:
+class TrustStore(Struct, frozen=True):
     """The file outside the vault that holds the hashes of trusted files by path.
 
     Each change is noted in `record`. Methods may block.

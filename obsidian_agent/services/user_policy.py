@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
-from obsidian_agent.dataclass import replace
+from msgspec.structs import replace
+
 from obsidian_agent.errors import VaultError
 from obsidian_agent.plan.policy import MODEL, Policy, PolicyLimits, SharingRules, vault_rules
 from obsidian_agent.plan.result import SETTINGS

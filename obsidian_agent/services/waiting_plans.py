@@ -15,7 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.state_files import replace_file
 
@@ -26,8 +27,7 @@ _ID: Final = re.compile(r"[0-9a-f]{12}")
 _MAX_BYTES: Final = 8 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaitingPlan:
+class WaitingPlan(Struct, frozen=True, kw_only=True):
     """A valid plan that waits.
 
     `source` says who proposed it ("" for the user), `created` is ISO 8601. `plan_hash` and

@@ -19,9 +19,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.state_files import make_private, replace_file
+from obsidian_agent.state_files import append, replace_file, try_lock
 from obsidian_agent.threads.state import (
     FORMAT,
     MAX_VERSIONS,
@@ -33,7 +34,6 @@ from obsidian_agent.threads.state import (
     thread_of,
 )
 
-_APPEND: Final = os.O_RDWR | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 MIN_PRUNED: Final = 64
 """Number of superseded records from which a file is rewritten."""
 _SUFFIX: Final = ".jsonl"
@@ -48,8 +48,7 @@ HITS: Final = 3
 """Lines of a conversation in the results of a search."""
 
 
-@dataclass(slots=True)
-class ThreadFile:
+class ThreadFile(Struct):
     """The file of one conversation. Safe to use from several threads of the program."""
 
     path: Path
@@ -77,7 +76,7 @@ class ThreadFile:
         except OSError:
             fd = -1  # saving reports the reason
         try:
-            if fd >= 0 and not _lock_file(fd):
+            if fd >= 0 and not try_lock(fd):
                 message = "This conversation is in use in another window."
                 raise ConfigError(message, code="THREAD_BUSY", hint="Wait, or start a new one.")
             yield
@@ -93,17 +92,7 @@ class ThreadFile:
         """
         data = b"".join(line_of(record) for record in records)
         with self._lock, _disk_errors(self.path):
-            fd = os.open(self.path, _APPEND | (os.O_CREAT if create else 0), 0o600)
-            try:
-                if _ends_in_mid_line(fd):
-                    data = b"\n" + data  # a line that a crash truncated stays a line of its own
-                while data:
-                    data = data[os.write(fd, data) :]
-                if durable:
-                    os.fsync(fd)
-                self.size = os.fstat(fd).st_size
-            finally:
-                os.close(fd)
+            self.size = append(self.path, data, create=create, durable=durable)
 
     def read(self) -> tuple[list[dict[str, object]], int]:
         """Return all records and the number of damaged lines. Raises FileNotFoundError."""
@@ -117,28 +106,6 @@ class ThreadFile:
         with self._lock, _disk_errors(self.path):
             replace_file(self.path, data)
             self.size = len(data)
-
-
-def _ends_in_mid_line(fd: int) -> bool:
-    if os.lseek(fd, 0, os.SEEK_END) == 0:
-        return False
-    os.lseek(fd, -1, os.SEEK_END)
-    return os.read(fd, 1) != b"\n"
-
-
-def _lock_file(fd: int) -> bool:
-    """Try to acquire the lock without blocking. Always succeeds where `fcntl` is unavailable."""
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 @contextlib.contextmanager
@@ -184,8 +151,7 @@ def _finished_pieces(records: Sequence[Record]) -> Iterator[int]:
                 pass
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadSummary:
+class ThreadSummary(Struct, frozen=True):
     """A thread in a list. Times are ISO 8601.
 
     `count` is the number of messages of user and model, `preview` the beginning of the last one.
@@ -200,8 +166,7 @@ class ThreadSummary:
     preview: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadHit:
+class ThreadHit(Struct, frozen=True):
     """A search result: a thread and up to three matching lines.
 
     `lines` is empty if only the title matches.
@@ -246,8 +211,7 @@ def summary_of(state: ThreadState) -> ThreadSummary:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadStore:
+class ThreadStore(Struct, frozen=True):
     """The `threads` folder in the state of a vault."""
 
     folder: Path
@@ -269,8 +233,6 @@ class ThreadStore:
         """Create a thread. Its title is the current time until it gets one."""
         identity, now = secrets.token_hex(8), self.now()
         title = f"Conversation {self.clock():%Y-%m-%d %H:%M}"
-        with contextlib.suppress(FileExistsError):
-            make_private(self.folder)
         head = {"k": "thread", "format": FORMAT, "id": identity, "created": now}
         settings: dict[str, Any] = {"k": "set", "title": title, "titledBy": "time"}
         if model:

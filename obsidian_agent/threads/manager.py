@@ -15,24 +15,25 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
+from msgspec import Struct, field
+
 from obsidian_agent.agent.conversation import Conversation
-from obsidian_agent.agent.events import AgentEvent, ExecutionResult, RunFinished, TurnFailed
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    Answer,
+    ExecutionResult,
+    RoundsUsedUp,
+    TurnFailed,
+)
 from obsidian_agent.agent.failures import explain
-from obsidian_agent.agent.planner import whole_reply
 from obsidian_agent.agent.privacy.consent import ApproveShare, ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.untrusted_text import visible
+from obsidian_agent.agent.replies import whole_reply
 from obsidian_agent.agent.summaries import Compacted, compact
-from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
 from obsidian_agent.threads.log_store import ThreadStore, clean_title
-from obsidian_agent.threads.recorder import (
-    IllegalTransition,
-    Recorder,
-    TurnMachine,
-    TurnState,
-    shared_record,
-)
+from obsidian_agent.threads.recorder import Recorder, shared_record
 from obsidian_agent.threads.state import ThreadFold, ThreadState
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ MAX_OPEN: Final = 50
 """Number of threads in memory."""
 IDLE: Final = 30 * 60.0
 """Seconds after which an unused thread is evicted from memory."""
+REPAIRS: Final = 2
+"""Rounds of repair in a row for runs that deviate from their preview."""
 _TITLE_INPUT: Final = 1_000
 """Characters of the question, and of the answer, that a model gets to make a title."""
 _POLITE: Final = re.compile(
@@ -65,24 +68,21 @@ Approve = Callable[[str, ShareRequest], Awaitable[ShareDecision]]
 """Ask the user about sharing, for the thread with this id."""
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadTurnEvent:
+class ThreadTurnEvent(Struct, frozen=True):
     """An event of a thread's turn."""
 
     thread_id: str
     event: AgentEvent
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadRetitled:
+class ThreadRetitled(Struct, frozen=True):
     """A thread has a new title."""
 
     thread_id: str
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadTurnEnded:
+class ThreadTurnEnded(Struct, frozen=True):
     """A thread's turn has ended, and everything is saved."""
 
     thread_id: str
@@ -92,8 +92,7 @@ class ThreadTurnEnded:
 ThreadEvent = ThreadTurnEvent | ThreadRetitled | ThreadTurnEnded
 
 
-@dataclass(slots=True)
-class ThreadBus:
+class ThreadBus(Struct):
     """Delivers the events of threads to all subscribers, in order. For one event loop."""
 
     _subscribers: list[asyncio.Queue[ThreadEvent]] = field(default_factory=list)
@@ -169,19 +168,18 @@ def _shortened(text: str) -> str:
     return f"{start.rstrip(' .:;,!')}…"
 
 
-@dataclass(slots=True)
-class ActiveThread:
+class ActiveThread(Struct):
     """A thread in memory.
 
-    `conversation` is what models get, `recorder` writes the file, `machine` holds the state of the
-    turn, and `task` runs it in the background.
+    `conversation` is what models get, `recorder` writes the file, and `task` runs the turn in the
+    background.
     """
 
     conversation: Conversation
     recorder: Recorder
     used_at: float
     running: bool = False
-    machine: TurnMachine = field(default_factory=TurnMachine)
+    repairs_left: int = REPAIRS
     task: asyncio.Task[None] | None = None
 
     @property
@@ -200,8 +198,7 @@ class ActiveThread:
         return self.recorder.partial
 
 
-@dataclass(slots=True)
-class ThreadManager:
+class ThreadManager(Struct):
     """The active threads of one vault. Methods that are not async may block.
 
     `store` has their files, `bus` publishes their events. With `titles_by_model` models make the
@@ -229,7 +226,8 @@ class ThreadManager:
             return self._activate(self.store.load(thread_id))
         if not thread.running and thread.recorder.file.changed:  # by another program
             fresh = self._activate(self.store.load(thread_id))
-            fresh.conversation.grants, fresh.machine = thread.conversation.grants, thread.machine
+            fresh.conversation.grants = thread.conversation.grants
+            fresh.repairs_left = thread.repairs_left
             return fresh
         thread.used_at = self.clock()
         self._open.move_to_end(thread_id)
@@ -279,14 +277,15 @@ class ThreadManager:
 
     def record_run(
         self, thread_id: str, goal: str, result: ExecutionResult, deviations: Sequence[Problem] = ()
-    ) -> TurnState:
-        """Record the run of a thread's plan and return the state of the turn.
+    ) -> bool:
+        """Record the run of a thread's plan. `deviations` are the results of `Plans.verify`.
 
-        `deviations` are the results of `Plans.verify`. After `RETRYING`, `repair_request` may be
-        sent as the thread's next message, twice at most.
+        Return True if `repair_request` may be sent as the thread's next message, which it may
+        `REPAIRS` times in a row.
         """
         thread = self.open(thread_id)
-        _advance(thread.machine, result, tuple(deviations))
+        can_repair = bool(deviations) and result.status == "done" and thread.repairs_left > 0
+        thread.repairs_left = thread.repairs_left - 1 if can_repair else REPAIRS
         thread.recorder.add_entry(
             "run",
             goal,
@@ -296,7 +295,7 @@ class ThreadManager:
             problems=[problem.to_json() for problem in result.errors],
             unlike=[problem.to_json() for problem in deviations],
         )
-        return thread.machine.state
+        return can_repair
 
     def evict_idle(self) -> int:
         """Evict the threads unused for `IDLE` seconds from memory and return their number.
@@ -343,9 +342,8 @@ class ThreadManager:
                 async with contextlib.aclosing(self._events(thread, text, approve)) as events:
                     async for event in events:
                         recorder.handle(event)
-                        # A new message may arrive while an earlier plan still waits or runs.
-                        with contextlib.suppress(IllegalTransition):
-                            thread.machine.handle(event)
+                        if isinstance(event, Answer | RoundsUsedUp | TurnFailed):
+                            thread.repairs_left = REPAIRS  # this turn repairs nothing
                         yield event
             finally:
                 shared = shared_record(
@@ -391,7 +389,7 @@ class ThreadManager:
         try:
             with thread.recorder.file.locked():
                 compacted = await compact(thread.conversation, provider)
-                thread.recorder.add_entry("notice", compacted.words, code="COMPACTED")
+                thread.recorder.add_entry("notice", compacted.text, code="COMPACTED")
                 return compacted
         finally:
             thread.running = False
@@ -511,18 +509,6 @@ class ThreadManager:
 
 def _question(thread: ActiveThread) -> str:
     return next((entry.text for entry in thread.state.entries if entry.role == "person"), "")
-
-
-def _advance(
-    machine: TurnMachine, result: ExecutionResult, deviations: tuple[Problem, ...]
-) -> None:
-    """Advance a turn through its run, from the state in which the events left it."""
-    with contextlib.suppress(IllegalTransition):
-        if machine.state is not TurnState.EXECUTING and result.run_id is not None:
-            machine.to(TurnState.EXECUTING)
-        machine.handle(RunFinished(result))
-        if machine.state is TurnState.VALIDATING:
-            machine.verify(deviations)
 
 
 def _check_free(thread: ActiveThread) -> None:

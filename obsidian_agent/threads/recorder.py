@@ -2,9 +2,6 @@
 
 If the program is killed, the file holds all but the last `BEHIND` seconds of a stream; reading it
 back marks interrupted answers.
-
-`TurnMachine` is the state machine of a turn, from the user's message to a verified run. Only events
-move it, and it refuses illegal transitions.
 """
 
 from __future__ import annotations
@@ -12,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from enum import Enum
-from types import MappingProxyType
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import (
@@ -23,19 +20,14 @@ from obsidian_agent.agent.events import (
     NeedsInput,
     Notice,
     PlanReady,
-    PreviewReady,
     RoundsUsedUp,
-    RunFinished,
-    RunStarted,
     TextDelta,
     TokensUsed,
     ToolCallFinished,
     ToolCallStarted,
     TurnFailed,
-    TurnStarted,
 )
 from obsidian_agent.agent.privacy.consent import SharedPart
-from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, Problem
 from obsidian_agent.providers.base import ChatMessage
 from obsidian_agent.threads.log_store import ThreadFile, summary_of, version_record
@@ -49,12 +41,9 @@ from obsidian_agent.threads.state import (
 
 BEHIND: Final = 0.5
 """Seconds that the file may lag behind a stream; the promise is one second."""
-REPAIRS: Final = 2
-"""Rounds of repair for a run that deviates from its preview."""
 
 
-@dataclass(slots=True)
-class Recorder:
+class Recorder(Struct):
     """The record of one thread, on disk and in memory: the `Keeper` of its conversation.
 
     An error of the disk during a turn does not stop the turn; `problem` holds the first one.
@@ -236,97 +225,3 @@ def shared_record(recipient: str, plain: set[str], shared: Mapping[str, SharedPa
     """Return the record of the vault's content in the messages of a thread, and their recipient."""
     parts = {path: [int(part.level), part.characters] for path, part in shared.items()}
     return {"k": "shared", "shared": parts, "told": recipient, "plain": sorted(plain)}
-
-
-class TurnState(Enum):
-    """The state of a turn."""
-
-    IDLE = "idle"
-    PLANNING = "planning"
-    AWAITING_APPROVAL = "awaiting approval"
-    EXECUTING = "executing"
-    VALIDATING = "validating"
-    RETRYING = "retrying"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-_S = TurnState
-_BEGIN: Final = frozenset({_S.PLANNING, _S.AWAITING_APPROVAL})
-FOLLOWING: Final[Mapping[TurnState, frozenset[TurnState]]] = MappingProxyType(
-    {
-        _S.IDLE: _BEGIN,
-        _S.PLANNING: frozenset({_S.AWAITING_APPROVAL, _S.COMPLETED, _S.FAILED, _S.CANCELLED}),
-        _S.AWAITING_APPROVAL: frozenset(
-            {_S.EXECUTING, _S.PLANNING, _S.AWAITING_APPROVAL, _S.FAILED, _S.CANCELLED}
-        ),
-        _S.EXECUTING: frozenset({_S.VALIDATING, _S.FAILED, _S.CANCELLED}),
-        _S.VALIDATING: frozenset({_S.COMPLETED, _S.RETRYING, _S.FAILED}),
-        _S.RETRYING: frozenset({_S.PLANNING, _S.AWAITING_APPROVAL, _S.FAILED, _S.CANCELLED}),
-        _S.COMPLETED: _BEGIN,
-        _S.FAILED: _BEGIN,
-        _S.CANCELLED: _BEGIN,
-    }
-)
-"""The legal transitions."""
-
-ENDS: Final = frozenset({_S.COMPLETED, _S.FAILED, _S.CANCELLED})
-
-
-class IllegalTransition(RuntimeError):
-    """An illegal transition: a defect of the program."""
-
-
-@dataclass(slots=True)
-class TurnMachine:
-    """The state machine of the turns of a thread. `repairs` counts the rounds of this turn."""
-
-    state: TurnState = TurnState.IDLE
-    repairs: int = 0
-
-    def to(self, state: TurnState) -> TurnState:
-        """Enter a state. Raises `IllegalTransition`."""
-        if state not in FOLLOWING[self.state]:
-            raise IllegalTransition(f"{state.value!r} cannot follow {self.state.value!r}.")
-        if self.state in ENDS or self.state is TurnState.IDLE:
-            self.repairs = 0
-        if state is TurnState.RETRYING:
-            self.repairs += 1
-        self.state = state
-        return state
-
-    def handle(self, event: AgentEvent) -> TurnState:
-        """Advance by an event; most events do not change the state. Raises `IllegalTransition`."""
-        match event:
-            case TurnStarted():
-                return self.to(TurnState.PLANNING)
-            case PreviewReady(preview):
-                return self.to(TurnState.AWAITING_APPROVAL if preview.valid else TurnState.FAILED)
-            case NeedsInput():
-                return self.to(TurnState.AWAITING_APPROVAL)
-            case Answer() | RoundsUsedUp():
-                return self.to(TurnState.COMPLETED)
-            case TurnFailed():
-                return self.to(TurnState.FAILED)
-            case RunStarted():
-                return self.to(TurnState.EXECUTING)
-            case RunFinished(result):
-                if result.status == "cancelled":
-                    return self.to(TurnState.CANCELLED)
-                if self.state is TurnState.AWAITING_APPROVAL:
-                    return self.to(TurnState.FAILED)  # refused before it changed anything
-                return self.to(
-                    TurnState.VALIDATING if result.status == "done" else TurnState.FAILED
-                )
-            case _:
-                return self.state
-
-    def verify(self, problems: tuple[Problem, ...]) -> TurnState:
-        """Advance by the deviations of the vault from the preview.
-
-        Without any the turn is completed, else it is repaired; it fails after `REPAIRS` rounds.
-        """
-        if not problems:
-            return self.to(TurnState.COMPLETED)
-        return self.to(TurnState.RETRYING if self.repairs < REPAIRS else TurnState.FAILED)

@@ -32,11 +32,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, get_args
 
 import frontmatter
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from obsidian_agent.agent.conversation import BROKEN_MARK, CANCELLED, CUT_MARK_END, Conversation
 from obsidian_agent.agent.events import TokensUsed
 from obsidian_agent.agent.privacy.consent import Level, SharedPart
-from obsidian_agent.dataclass import asdict, dataclass, field, replace
 from obsidian_agent.providers.base import ChatMessage, ToolCall
 from obsidian_agent.vault.paths.path import clean_component
 
@@ -153,8 +154,7 @@ def _read(line: bytes) -> dict[str, Any] | None:
     return record if isinstance(record, dict) and isinstance(record.get("k"), str) else None
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadEntry:
+class ThreadEntry(Struct, frozen=True):
     """A displayed entry of a thread.
 
     `time` is ISO 8601; `data` depends on the role (see `threads.recorder`).
@@ -167,8 +167,7 @@ class ThreadEntry:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(Struct, frozen=True):
     """The end of a turn. `entries` and `messages` are their numbers at that time."""
 
     number: int
@@ -179,8 +178,7 @@ class Version:
     """The message that the turn answered."""
 
 
-@dataclass(slots=True)
-class ThreadState:
+class ThreadState(Struct):
     """The state of a thread: models get `messages`, users see `entries`.
 
     `model` is None where the settings decide; `recipient` is the provider that the messages were
@@ -238,8 +236,7 @@ def thread_of(records: Iterable[Record], damaged: int = 0) -> ThreadState | None
     return fold.end(damaged) if fold is not None else None
 
 
-@dataclass(slots=True)
-class ThreadFold:
+class ThreadFold(Struct):
     """A fold of records; `state` is the result so far, `history` the earlier ones by version."""
 
     state: ThreadState

@@ -11,7 +11,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from obsidian_agent.dataclass import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from obsidian_agent.journal.records import StepOutcome, StepState, current_status
 from obsidian_agent.threads.state import ThreadEntry, ThreadState
 
@@ -36,8 +38,7 @@ OutcomesOf = Callable[[str], Sequence[StepOutcome]]
 """Return the outcome of each step of a run; empty if the journal has no record of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationTask:
+class ConversationTask(Struct, frozen=True):
     """A task written down in a conversation. `id` depends on its words alone.
 
     `from_user`: written by the user, not by a model.
@@ -49,8 +50,7 @@ class ConversationTask:
     from_user: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TaskPlan:
+class TaskPlan(Struct, frozen=True):
     """A plan of the conversation as a list of tasks.
 
     `run_id` and `status` belong to its last run (None and "" before one). The states of its steps

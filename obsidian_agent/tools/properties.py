@@ -29,10 +29,15 @@ from obsidian_agent.vault.frontmatter.properties import (
 )
 from obsidian_agent.vault.frontmatter.yaml_nodes import parse
 from obsidian_agent.vault.index.index import tag_key
+from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.lines import scan
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
-from obsidian_agent.vault.refactor.queries import PropertyInQueries, TagInQueries
+from obsidian_agent.vault.refactor.queries import (
+    PropertyInQueries,
+    TagInQueries,
+    ValueInQueries,
+)
 from obsidian_agent.vault.refactor.tags import TagRename, retag, untag
 from obsidian_agent.vault.text import encode
 from obsidian_agent.vault.views.changes import ModifyFile
@@ -127,6 +132,73 @@ def add_values(args: AddValuesInput, ctx: ToolContext) -> Proposal[AddValuesOutp
     changed = edit_properties(text, set={args.property: [*values, *new]}) if new else text
     return Proposal(
         AddValuesOutput(path=path.text, values=[*values, *new], changed=bool(new)),
+        content_change(path, text, changed),
+    )
+
+
+class TakePropertiesInput(ToolModel):
+    path: PathText = Field(min_length=1, description="The note that gets the properties.")
+    from_: PathText = Field(alias="from", min_length=1)
+
+
+class TakePropertiesOutput(ToolModel):
+    path: str
+    properties: list[str] = Field(description="The properties that were added or completed.")
+    changed: bool
+
+
+@tool("vault.takeProperties", Risk.WRITES)
+def take_properties(args: TakePropertiesInput, ctx: ToolContext) -> Proposal[TakePropertiesOutput]:
+    """Add the properties, tags and aliases of another note, and its name as an alias.
+
+    Lists are joined; other values that the note has already stay.
+    """
+    path, text = open_note(ctx, args.path)
+    source, source_text = open_note(ctx, args.from_)
+    own, other = read_properties(text), read_properties(source_text)
+    keys = {key.casefold(): key for key in own}
+    incoming = {**other, "aliases": [*_as_list(other.get("aliases")), source.stem]}
+    new: dict[str, Any] = {}
+    conflicting: list[str] = []
+    for key, value in incoming.items():
+        key = keys.get(key.casefold(), key)
+        current = _as_list(own.get(key))
+        missing = [item for item in _as_list(value) if item not in current]
+        if not missing:
+            continue
+        if not current:
+            new[key] = value
+        elif isinstance(value, list) or isinstance(own[key], list) or key == "tags":
+            new[key] = [*current, *missing]
+        else:
+            conflicting.append(key)
+    changed = edit_properties(text, set=new) if new else text
+    warnings = tuple(
+        Problem("FILE_EXISTS", f"{path} has its own {key}, which stays.", path=path.text)
+        for key in conflicting
+    )
+    return Proposal(
+        TakePropertiesOutput(path=path.text, properties=list(new), changed=bool(new)),
+        content_change(path, text, changed),
+        warnings=warnings,
+    )
+
+
+class PropertyFromHeadingInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    property: str = Field(min_length=1)
+
+
+@tool("vault.propertyFromHeading", Risk.WRITES)
+def property_from_heading(
+    args: PropertyFromHeadingInput, ctx: ToolContext
+) -> Proposal[SetFrontmatterOutput]:
+    """Set a property of a note to the text of its first heading, if it has one."""
+    path, text = open_note(ctx, args.path)
+    heading = next(iter(edits.headings(text)), None)
+    changed = edit_properties(text, set={args.property: heading.text}) if heading else text
+    return Proposal(
+        SetFrontmatterOutput(path=path.text, changed=changed != text),
         content_change(path, text, changed),
     )
 
@@ -233,6 +305,73 @@ def rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal[Ren
     return Proposal(
         RenamePropertyOutput(files=files, total=len(files)), queries.changes, tuple(warnings)
     )
+
+
+class RenameValueInput(NotesInput):
+    property: str = Field(min_length=1, description="The property's name, ignoring case.")
+    from_: list[str] = Field(
+        alias="from",
+        min_length=1,
+        description="The texts that are replaced, as the value or in a list; case counts.",
+    )
+    to: str = Field(min_length=1, description="A list gets it once.")
+
+
+@tool("vault.renameValue", Risk.WRITES)
+def rename_value(args: RenameValueInput, ctx: ToolContext) -> Proposal[RenamePropertyOutput]:
+    """Rename values of a property in a note, some notes or a folder, or merge several into one.
+
+    Queries follow when they are renamed in the whole vault. For tags use vault.renameTag.
+    """
+    name = args.property.casefold()
+    if name in ("tag", "tags"):
+        raise ToolError("Tags are renamed with vault.renameTag.", code="ARGUMENT_INVALID")
+    index = ctx.view.index
+    old = frozenset(args.from_) - {args.to}
+    files: list[str] = []
+    changes: list[ModifyFile] = []
+    for path in args.notes(ctx):
+        values = _replaced_values(index.facts(path).properties, name, old, args.to)
+        if not values:
+            continue
+        path = paths.parse(path.text, PathUse.UPDATE)
+        text = read_text(ctx.view, path)
+        values = _replaced_values(read_properties(text), name, old, args.to)
+        changes.append(ModifyFile(path, encode(edit_properties(text, set=values))))
+        files.append(path.text)
+        ctx.show(changes)
+    rename = ValueInQueries(args.property, old, args.to)
+    is_partial = args.path is not None or args.files is not None or bool(args.folder)
+    queries = update_queries(ctx, rename, changes, is_partial=is_partial)
+    files = sorted({*files, *(path.text for path in queries.counts)})
+    warnings = list(queries.warnings)
+    if not files and not warnings:
+        listed = ", ".join(f"“{value}”" for value in args.from_)
+        message = f"No note has {listed} in “{args.property}”, so nothing is renamed."
+        warnings.append(Problem("TEXT_NOT_FOUND", message))
+    output = RenamePropertyOutput(files=files, total=len(files))
+    return Proposal(output, queries.changes, tuple(warnings))
+
+
+def _replaced_values(
+    properties: Mapping[str, Any], name: str, old: frozenset[str], new: str
+) -> dict[str, Any]:
+    """Return the properties of this name that change, with their new values."""
+    replaced: dict[str, Any] = {}
+    for key, value in properties.items():
+        if key.casefold() != name:
+            continue
+        if isinstance(value, str) and value in old:
+            replaced[key] = new
+        elif isinstance(value, list):
+            items: list[Any] = []
+            for item in value:
+                renamed = new if isinstance(item, str) and item in old else item
+                if renamed is item or new not in (*items, *value):
+                    items.append(renamed)
+            if items != value:
+                replaced[key] = items
+    return replaced
 
 
 def _renamed(text: str, old: str, new: str) -> str:

@@ -15,9 +15,9 @@ from bisect import bisect_right
 from difflib import SequenceMatcher
 from typing import Final
 
+from msgspec import Struct
 from pydantic import Field
 
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Conflict, ObsidianError, Problem, ToolError
 from obsidian_agent.tools.core.lookup import find_file, read_text
 from obsidian_agent.tools.core.models import SparseOutput, ToolModel, Whole
@@ -248,8 +248,7 @@ def get_active_file_path(args: NoInput, ctx: ToolContext) -> Proposal[ActiveFile
     return Proposal(ActiveFileOutput(path=file.text if file else None))
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """The active note in its current state, and the part of its text to replace."""
 
     path: VaultPath
@@ -257,7 +256,7 @@ class Target:
     start: int
     end: int
     unknown: bool = False
-    """Whether the cursor is unknown, so that text goes to the end of the note, on a new line."""
+    """True if the cursor is unknown, so that text goes to the end of the note, on a new line."""
 
 
 class ActiveNote:
@@ -396,8 +395,7 @@ def insert_at_cursor(args: EditorInput, ctx: ToolContext) -> Proposal[InsertAtCu
     return edit.proposal(output, target, replaced=False)
 
 
-@dataclass(frozen=True, slots=True)
-class EditorEdit:
+class EditorEdit(Struct, frozen=True):
     """The note with the new text, its range, and its length in UTF-16 code units."""
 
     text: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
 
 FEWEST_LETTERS = 3
 """Letters that a word needs to name an action that deletes."""
@@ -14,8 +14,7 @@ _SLOT = re.compile(r"\{(\w+)[^}]*\}")
 _WORD = re.compile(r"\w+")
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Struct, frozen=True):
     """The searchable texts of one action. `examples` are sentences and aliases."""
 
     key: str
@@ -31,16 +30,18 @@ def ranked(typed: str, actions: Sequence[Action], recent: Sequence[str] = ()) ->
     """Return the actions that hold every word of `typed`, best first.
 
     The start of the title counts most, then words of the title, examples and aliases, and the
-    description. Among equals the user's own come first, then the `recent` ones. An action that
-    deletes comes last unless a word of three letters or more starts its title.
+    description. Among equals those that delete come last, the user's own first, then the `recent`
+    ones. An action that deletes comes last of all unless a word of three letters or more starts
+    its title.
     """
     words = typed.casefold().split()
 
-    def rank(action: Action) -> tuple[bool, int, bool, int]:
+    def rank(action: Action) -> tuple[bool, int, bool, bool, int]:
         last_used = recent.index(action.key) if action.key in recent else len(recent)
         return (
             action.deletes and not _is_named(action, words),
             _tier(action, words),
+            action.deletes,
             not action.own,
             last_used,
         )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from msgspec import Struct
 from textual import events, on, work
 from textual.app import App, SystemCommand
 from textual.command import DiscoveryHit, Hit, Hits, Provider
@@ -18,7 +19,6 @@ from textual.signal import Signal
 from textual.worker import Worker, WorkerState
 
 from obsidian_agent import terminal_text
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import bindings, unknown_ids_message
 from obsidian_agent.tui.driver import with_hangup_detection
@@ -41,8 +41,7 @@ INTERRUPTED: Final = 130
 """Return code after a hangup or a request of the system to end."""
 
 
-@dataclass(frozen=True, slots=True)
-class PaletteEntry:
+class PaletteEntry(Struct, frozen=True):
     """A command of the palette with an explanation."""
 
     name: str

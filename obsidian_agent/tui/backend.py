@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from obsidian_agent.threads.manager import ThreadManager
 
 
-@dataclass(frozen=True, slots=True)
-class BackendParts:
+class BackendParts(Struct, frozen=True):
     """An open vault with its conversations, reports and settings.
 
     `proposals` is the socket on which other programs propose plans.

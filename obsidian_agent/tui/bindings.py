@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
 from textual.binding import Binding, BindingType
 
 from obsidian_agent import terminal_text
-from obsidian_agent.dataclass import dataclass, replace
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode
@@ -52,12 +53,18 @@ CONTEXTS: dict[str, str] = {
     "conversation": "Focused entry of the conversation",
 }
 
-KEY_NAMES = {"escape": "Esc", "pageup": "PageUp", "pagedown": "PageDown", "slash": "/"}
+KEY_NAMES = {
+    "escape": "Esc",
+    "pageup": "PageUp",
+    "pagedown": "PageDown",
+    "slash": "/",
+    "right_square_bracket": "]",
+    "left_square_bracket": "[",
+}
 """Keys whose name on the screen is not that of Textual with a capital."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """A key binding: `label` for the footer, `help` for the help screen and docs/keys.md.
 
     `keys` are comma-separated names as in Textual. The id starts with one of `CONTEXTS`.
@@ -89,6 +96,10 @@ class Key:
             tooltip=self.help,
             id=self.id,
         )
+
+
+def _outside(context: str, help_text: str) -> Key:
+    return Key(f"{context}.outside", "o", "outside", "Open in Obsidian", help_text, footer=False)
 
 
 KEYS: tuple[Key, ...] = (
@@ -145,7 +156,7 @@ KEYS: tuple[Key, ...] = (
         "f9",
         "rewind",
         "Turns",
-        "Turns of this conversation: go back to an earlier one",
+        "Messages of this conversation: go back to an earlier one",
         footer=False,
     ),
     Key(
@@ -275,14 +286,7 @@ KEYS: tuple[Key, ...] = (
         "Go back to the message and keep the selection",
         footer=False,
     ),
-    Key(
-        "note.outside",
-        "o",
-        "outside",
-        "Open in Obsidian",
-        "Open the note in Obsidian at this line",
-        footer=False,
-    ),
+    _outside("note", "Open the note in Obsidian at this line"),
     Key(
         "plan.approve",
         "a",
@@ -291,23 +295,56 @@ KEYS: tuple[Key, ...] = (
         "Approve the plan and apply exactly the displayed changes",
     ),
     Key("plan.reject", "r", "reject", "Reject", "Reject the plan; nothing is changed"),
-    Key("plan.edit", "e", "edit", "Edit", "Edit the plan as JSON, then preview it again"),
+    Key(
+        "plan.edit",
+        "e",
+        "edit",
+        "Edit",
+        "Edit the plan as JSON, then preview it again",
+        footer=False,
+    ),
     Key(
         "plan.toggle",
         "space",
-        "toggle_step",
-        "Step",
-        "Turn the highlighted step off or on, then preview the plan again",
+        "leave_out",
+        "Omit",
+        "Leave out the highlighted step, group, file or edit, or take it in; then preview again",
     ),
-    Key("plan.undo", "u", "undo", "Undo last run", "Undo the last run", footer=False),
     Key(
-        "plan.outside",
-        "o",
-        "outside",
-        "Open in Obsidian",
-        "Open the highlighted file in Obsidian",
+        "plan.comment",
+        "c",
+        "comment",
+        "Change",
+        "Say what should be different, and get another plan",
+    ),
+    Key("plan.repair", "f", "repair", "Repair", "Let the model repair a plan with errors"),
+    Key(
+        "plan.preview",
+        "p",
+        "preview_again",
+        "Preview again",
+        "Preview the plan again, against the files as they are now",
         footer=False,
     ),
+    Key(
+        "plan.open",
+        "right",
+        "fold(True)",
+        "Open",
+        "Open the highlighted group (also Enter)",
+        footer=False,
+    ),
+    Key("plan.close", "left", "fold(False)", "Close", "Close the group", footer=False),
+    Key(
+        "plan.filter",
+        "slash",
+        "filter",
+        "Filter",
+        "Filter the changes by their paths",
+        footer=False,
+    ),
+    Key("plan.undo", "u", "undo", "Undo last run", "Undo the last run", footer=False),
+    _outside("plan", "Open the highlighted file in Obsidian"),
     Key(
         "plan.cancel",
         "escape",
@@ -334,6 +371,8 @@ KEYS: tuple[Key, ...] = (
         priority=True,
     ),
     Key("run.cancel", "escape", "cancel", "Cancel", "Stop after the current file"),
+    Key("result.preview", "p", "preview_again", "Preview again", "Preview the plan again"),
+    Key("result.rest", "g", "rest", "Do the rest", "Preview what a cancelled run has not done"),
     Key("result.undo", "u", "undo", "Undo", "Undo this run"),
     Key("result.redo", "y", "redo", "Redo", "Redo this run after its undo"),
     Key(
@@ -351,20 +390,14 @@ KEYS: tuple[Key, ...] = (
         "Save",
         "Save the plan as an action that runs without a model",
     ),
-    Key(
-        "result.outside",
-        "o",
-        "outside",
-        "Open in Obsidian",
-        "Open the highlighted note in Obsidian",
-        footer=False,
-    ),
+    _outside("result", "Open the highlighted note in Obsidian"),
     Key("result.close", "escape", "close", "Close", "Go back to the message"),
     Key("list.up", "up,k", "cursor(-1)", "Up", "Move up", footer=False),
     Key("list.down", "down,j", "cursor(1)", "Down", "Move down", footer=False),
     Key("list.page_up", "pageup", "page(-1)", "Page up", "Page up", footer=False),
     Key("list.page_down", "pagedown", "page(1)", "Page down", "Page down", footer=False),
-    Key("list.first", "home,g", "first", "First", "Go to the first entry", footer=False),
+    Key("list.first", "home", "first", "First", "Go to the first entry", footer=False),
+    Key("list.top", "g", "first", "First", "Go to the first entry", footer=False),
     Key("list.last", "end,G", "last", "Last", "Go to the last entry", footer=False),
     Key("list.next", "n", "section(1)", "Next section", "Go to the next section", footer=False),
     Key(
@@ -385,6 +418,22 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("diff.next", "n", "change(1)", "Next change", "Go to the next change"),
     Key("diff.previous", "p", "change(-1)", "Previous change", "Go to the previous change"),
+    Key(
+        "diff.next_file",
+        "right_square_bracket",
+        "file(1)",
+        "Next file",
+        "Go to the next file of the plan",
+        display="]",
+    ),
+    Key(
+        "diff.previous_file",
+        "left_square_bracket",
+        "file(-1)",
+        "Previous file",
+        "Go to the previous file of the plan",
+        display="[",
+    ),
     Key("diff.close", "escape,q", "close", "Back", "Go back to the plan"),
     Key(
         "card.use",
@@ -458,14 +507,7 @@ KEYS: tuple[Key, ...] = (
         "Show only runs with these words in their text or their paths",
         display="/",
     ),
-    Key(
-        "history.outside",
-        "o",
-        "outside",
-        "Open in Obsidian",
-        "Open the highlighted file in Obsidian",
-        footer=False,
-    ),
+    _outside("history", "Open the highlighted file in Obsidian"),
     Key(
         "health.tick",
         "space",
@@ -473,16 +515,15 @@ KEYS: tuple[Key, ...] = (
         "Tick",
         "Tick or untick the repair of the finding, or the clear repairs of a whole kind",
     ),
-    Key("health.ignore", "i", "ignore", "Ignore", "Leave the finding out from now on"),
-    Key("health.preview", "p", "preview", "Preview", "Preview the ticked repairs as one plan"),
     Key(
-        "health.outside",
-        "o",
-        "outside",
-        "Open in Obsidian",
-        "Open the file of the finding in Obsidian",
-        footer=False,
+        "health.ignore",
+        "i",
+        "ignore",
+        "Ignore",
+        "Ignore the finding from now on, or report an ignored one again",
     ),
+    Key("health.preview", "p", "preview", "Preview", "Preview the ticked repairs as one plan"),
+    _outside("health", "Open the file of the finding in Obsidian"),
     Key("conflicts.skip", "s", "choose('skip')", "Keep mine", "Keep the file as it is now"),
     Key(
         "conflicts.force",
@@ -507,14 +548,7 @@ KEYS: tuple[Key, ...] = (
         "Replace all files with their earlier content",
         footer=False,
     ),
-    Key(
-        "conflicts.outside",
-        "o",
-        "outside",
-        "Open in Obsidian",
-        "Open the highlighted file in Obsidian",
-        footer=False,
-    ),
+    _outside("conflicts", "Open the highlighted file in Obsidian"),
     Key("conflicts.apply", "ctrl+s", "apply", "Undo now", "Undo with these choices"),
     Key("share.switch", "space", "switch", "Switch", "Include or exclude the highlighted item"),
     Key("share.once", "a", "send('once')", "Once", "Send the included items this time"),
@@ -539,14 +573,7 @@ KEYS: tuple[Key, ...] = (
         "Edit",
         "Change the tool's arguments; it runs again, and you are asked again",
     ),
-    Key(
-        "share.outside",
-        "o",
-        "outside",
-        "Open in Obsidian",
-        "Open the highlighted note in Obsidian",
-        footer=False,
-    ),
+    _outside("share", "Open the highlighted note in Obsidian"),
     Key("share.no", "escape,r", "close", "Nothing", "Send nothing"),
     Key("share.all", "ctrl+a", "all", "All", "Include all items", footer=False),
     Key("share.none", "ctrl+d", "none", "None", "Exclude all items", footer=False),

@@ -8,13 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
 
 _CALL = re.compile(r"/([a-z]*)(?:\s+(.*))?", re.S | re.I)
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """A command that runs a Textual action of the main screen, or of the app with `app.` in front.
 
     `hint` names the argument, which is passed to the action.
@@ -28,13 +27,12 @@ class Command:
     requires_argument: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CommandCall:
+class CommandCall(Struct, frozen=True):
     """A message that calls a command; `command` is None for an unknown name."""
 
     name: str
     command: Command | None
-    rest: str
+    argument: str
 
 
 def parse_call(message: str, commands: Sequence[Command]) -> CommandCall | None:
@@ -50,8 +48,8 @@ def parse_call(message: str, commands: Sequence[Command]) -> CommandCall | None:
     match = _CALL.fullmatch(text)
     if match is None or not match.group(1):
         return None
-    name, rest = match.group(1).casefold(), (match.group(2) or "").strip()
-    return CommandCall(name, by_name.get(name), rest)
+    name, argument = match.group(1).casefold(), (match.group(2) or "").strip()
+    return CommandCall(name, by_name.get(name), argument)
 
 
 def completions(text: str, commands: Sequence[Command]) -> list[Command]:

@@ -22,13 +22,13 @@ BATCH_SECONDS = 0.08
 """Seconds between two batches, about twelve per second."""
 
 EVENTS_PER_YIELD = 64
-"""Events after which the event loop may run other tasks."""
+"""Number of events after which the event loop may run other tasks."""
 
 
 class EventsArrived(Message):
     """A batch of events of the current turn or run.
 
-    The screen ignores batches of another `generation` than that of the stream.
+    The screen ignores a batch whose `generation` is no longer that of the stream.
     """
 
     def __init__(self, events: Sequence[AgentEvent], generation: int) -> None:
@@ -76,8 +76,9 @@ class EventStream:
         self._idle = asyncio.Event()
         self._idle.set()
         self._epoch = 0
+        """Increased to drop the later events of the current source."""
         self.generation = 0
-        """Number of discarded turns. Batches that were delivered before the last one are stale."""
+        """Number of calls of `discard`. Batches delivered before the last call are stale."""
 
     @property
     def is_writing(self) -> bool:

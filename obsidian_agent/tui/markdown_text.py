@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from textual.content import Content
 
 from obsidian_agent import terminal_text
-from obsidian_agent.dataclass import dataclass
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -198,8 +198,7 @@ class _Writer:
         self._gap()
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownPart:
+class MarkdownPart(Struct, frozen=True):
     """Markdown that can be drawn on its own."""
 
     text: str
@@ -220,8 +219,7 @@ def rejoin(parts: Iterable[MarkdownPart]) -> list[MarkdownPart]:
     return whole
 
 
-@dataclass(slots=True)
-class Splitter:
+class Splitter(Struct):
     """Divides a stream of Markdown into parts that do not change any more."""
 
     text: str = ""

@@ -163,9 +163,9 @@ def _usage_of_model(turns: Sequence[TokensUsed]) -> list[str]:
     unpriced = sum(turn.cost is None for turn in turns)
     price = "price unknown" if sums.cost is None else f"${sums.cost:.4f}"
     if unpriced and sums.cost is not None:
-        price += f" and {counted(unpriced, 'turn')} without a known price"
+        price += f" and {counted(unpriced, 'message')} without a known price"
     texts = [
-        f"{counted(len(turns), 'turn')}, {counted(sums.requests, 'request')}",
+        f"{counted(len(turns), 'message')}, {counted(sums.requests, 'request')}",
         f"{sums.prompt:,} tokens in{cached}, {sums.completion:,} out",
         price,
         f"{sums.seconds:.1f} s, of which {sums.tools:.1f} s in tools",

@@ -89,4 +89,4 @@ THEMES = (
         },
     ),
 )
-"""Each defines `quiet`, a color for secondary text with a contrast of at least 4.5."""
+"""Every theme defines `quiet`, a color for secondary text with a contrast of at least 4.5."""

@@ -74,7 +74,10 @@ def split_lines(text: str) -> list[str]:
 
 
 class Edit(NamedTuple, Generic[AnyStr]):
-    """A replacement of `start` to `end`, in characters of a text or bytes of a file, by `new`."""
+    """A range of a text or of bytes, and what replaces it.
+
+    `start` and `end` count characters in a text, bytes in bytes.
+    """
 
     start: int
     end: int

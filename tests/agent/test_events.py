@@ -20,7 +20,7 @@ from obsidian_agent.agent.streaming import in_thread, stream
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Instance, Preview
 from obsidian_agent.tools.core.tool import Risk, RunContext
-from tui.fakes import NOW
+from tui.samples import NOW
 
 
 def texts(events: list[AgentEvent]) -> list[str]:
@@ -129,7 +129,7 @@ async def test_a_thread_tells_what_happens_and_is_let_finish() -> None:
     assert finished.is_set(), "work that writes is not left half done"
 
 
-# --- what the steps found ---------------------------------------------------------------------------------------------
+# --- what the steps found ---
 
 
 def told(outputs: dict[str, Any], risk: Risk = Risk.READ_ONLY) -> list[tuple[str, list[str]]]:

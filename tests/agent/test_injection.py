@@ -1,15 +1,16 @@
-"""Notes that give orders, and a model that always obeys them: nothing is sent, run or written that the person did not allow by name."""
+"""Notes that give orders, and a model that obeys: only what the user allowed is sent or done."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agents import Desk, Person, check_pairs, only, played
 from obsidian_agent.agent.events import PlanReady, ShareRequested, ToolCallFinished
@@ -20,7 +21,7 @@ from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, Text
 
 
 def _with_content(row: dict[str, Any]) -> dict[str, Any]:
-    """A row whose text is told as a prefix and so many of a unit, with that text."""
+    """Return a row whose text is reported as a prefix of so many of a unit, and that text."""
     made = row.get("gen")
     return {"content": made.get("prefix", "") + made["unit"] * made["n"], **row} if made else row
 

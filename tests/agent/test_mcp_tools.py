@@ -1,4 +1,4 @@
-"""Tools of MCP servers: real processes that behave as a script says, what the person is asked, and what a model gets."""
+"""Tools of MCP servers: scripted processes, the questions to the user, and the model's input."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process has ended; one that nobody has waited for counts as ended."""
+    """Return True if a process has ended; a zombie counts as ended."""
     for _ in range(100):
         with suppress(OSError):
             if Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
@@ -137,7 +137,7 @@ def is_gone(pid: int) -> bool:
     return False
 
 
-# --- what is offered --------------------------------------------------------------------------------------------------------------------
+# --- what is offered ---
 
 
 def test_a_tool_is_offered_once_the_person_has_read_all_that_is_told_of_it(desk: Desk) -> None:
@@ -174,7 +174,7 @@ def test_a_tool_that_changes_is_asked_about_again_with_the_difference(
         "until then it is not there, and the others stay"
     )
     question = desk.asked[-1]
-    assert question.purpose == "Changed since you accepted them: look"
+    assert question.purpose == "Changed since you allowed them: look"
     assert any(line.startswith("+") for line in question.text.split("\n")[2:])
     assert "other" not in question.text
     desk.answers["tools"] = "once"
@@ -246,7 +246,7 @@ def test_a_server_has_a_command_or_a_safe_address(server: dict[str, Any]) -> Non
         Settings(mcp_servers={"a__b": {"command": "x"}})
 
 
-# --- calls ------------------------------------------------------------------------------------------------------------------------------
+# --- calls ---
 
 
 def test_arguments_are_shown_before_each_call_and_written_down(desk: Desk) -> None:
@@ -377,11 +377,11 @@ def test_what_a_server_logs_is_kept_without_keys_and_within_bounds(desk: Desk) -
     assert "sk-abcdef" not in log
 
 
-# --- at an address ----------------------------------------------------------------------------------------------------------------------
+# --- at an address ---
 
 
 class Web(BaseHTTPRequestHandler):
-    """The stand-in by streamable HTTP: an answer of JSON to each request. `seen` are the requests that came."""
+    """Serve the stand-in by streamable HTTP, with JSON answers. `seen` are the requests."""
 
     script: ClassVar[dict[str, Any]]
     seen: ClassVar[list[tuple[str, str | None]]]
@@ -466,7 +466,7 @@ async def test_an_answer_that_is_too_large_or_elsewhere_is_not_taken(
     await connection.close()
 
 
-# --- in a turn --------------------------------------------------------------------------------------------------------------------------
+# --- in a turn ---
 
 
 def test_a_model_looks_around_with_them_and_gets_the_answer_as_data(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""The agent over the real client and real sockets: what services would refuse is refused here, so every request is one they accept."""
+"""The agent over the real client and real sockets, which refuse what services would refuse."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""What models cost, and the cap on it."""
+"""The costs of models, and the spending cap."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agents import Desk, scripted
 from obsidian_agent.agent.events import Answer, TurnFailed
@@ -20,16 +20,9 @@ REQUEST = ChatRequest((ChatMessage("user", "Hi"),), max_tokens=1_000)
 FACTS = ModelFacts(100_000, None, Price(1e-3, 1e-3, 1e-3))
 
 
-@dataclass
-class Remote(ScriptedProvider):
-    """A script that is played elsewhere."""
-
-    local: bool = False  # type: ignore[assignment]
-
-
-def remote(*answers: dict[str, object]) -> Remote:
-    inner = scripted(*answers)
-    return Remote("openai/test", inner.answers)
+def remote(*answers: dict[str, object]) -> ScriptedProvider:
+    """Return a script that is played elsewhere."""
+    return ScriptedProvider("openai/test", scripted(*answers).answers)
 
 
 @pytest.fixture
@@ -39,7 +32,9 @@ def spending(tmp_path: Path) -> MonthlyCost:
     )
 
 
-def counted(provider: Remote, spending: MonthlyCost, facts: ModelFacts = FACTS) -> CountedProvider:
+def counted(
+    provider: ScriptedProvider, spending: MonthlyCost, facts: ModelFacts = FACTS
+) -> CountedProvider:
     return CountedProvider(provider, lambda: spending, lambda name: facts)
 
 

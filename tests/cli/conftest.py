@@ -1,4 +1,4 @@
-"""A vault, and commands run on it: `call` with `--json` for the document, `say` for what people read."""
+"""A vault, and commands run on it: `call` with `--json` for the document, `say` for the text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support import MakeVault
 
 
 class Said(NamedTuple):
-    """What a command wrote for people."""
+    """The output of a command for users."""
 
     code: int
     out: str
@@ -39,18 +39,18 @@ class Commands:
         self._capsys = capsys
 
     def json(self, *arguments: str) -> tuple[int, Any]:
-        """The exit code and the document."""
+        """Return the exit code and the document."""
         said = self.say(*arguments, "--json")
         return said.code, json.loads(said.out)
 
     def say(self, *arguments: str) -> Said:
-        """The exit code and what people read."""
+        """Return the exit code and the text for users."""
         self._capsys.readouterr()
         code = main([*arguments, *self.place])
         return Said(code, *self._capsys.readouterr())
 
     def plan(self, *steps: Mapping[str, Any], **more: Any) -> str:
-        """A plan file of these steps."""
+        """Write a plan file of these steps."""
         file = self.folder / "plan.json"
         file.write_text(
             json.dumps(

@@ -217,7 +217,7 @@ class Recorded:
             build_shared_vault(self.wiring).read("vault.readFile", {"path": "a.md"})
 
     async def ask(self) -> None:
-        """A model asks for three notes: one is denied by a rule, one is shared, one is not."""
+        """Let a model ask for three notes: one denied by a rule, one shared, one not."""
         rules = SharingRules.of(deny=["Private"])
         desk = Desk(
             VaultStore.open(Path(self.vault)), self.folder / "s", Person(only("a.md")), rules

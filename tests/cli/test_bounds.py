@@ -45,7 +45,7 @@ def run(make_vault: MakeVault, tmp_path: Path) -> Run:
 
 @pytest.fixture
 def endless(tmp_path: Path) -> Path:
-    """A file of 20 GB that takes no room."""
+    """Create a sparse file of 20 GB."""
     file = tmp_path / "endless"
     with open(file, "wb") as stream:
         stream.truncate(20 * 2**30)

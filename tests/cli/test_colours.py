@@ -1,4 +1,4 @@
-"""Colours of the command line: on a terminal that wants them, and never part of what a note says."""
+"""Colours of the command line: on a terminal that supports them, and never from a note's text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Shown = Callable[..., str]
 
 @pytest.fixture
 def on_terminal(tmp_path: Path, make_vault: MakeVault) -> Shown:
-    """What `preview` writes to a terminal for a plan that changes a line to one that holds an escape."""
+    """Return the output of `preview` on a terminal for a change of a line with an escape."""
     vault = make_vault({"a.md": "one\nkept\n"}).real_path
     step = {
         "id": "r",

@@ -108,7 +108,7 @@ print("ANSWER", asyncio.run(approval(Output(False))(REQUEST)))
 
 
 def on_a_terminal(typed: bytes) -> str:
-    """What the question and the answer look like in a terminal of its own."""
+    """Return the question and the answer as displayed in a terminal of its own."""
     pty = pytest.importorskip("pty")
     controller, terminal = pty.openpty()
     program = [sys.executable, "-c", PROGRAM.format(tests=str(Path(__file__).parent))]

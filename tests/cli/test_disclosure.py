@@ -1,4 +1,4 @@
-"""What share_deny names and plans that carry it elsewhere: a model's plan is refused, --yes and settings cover no other."""
+"""Plans that carry files of `share_deny` elsewhere need the user's approval, or are refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from obsidian_agent.vault.filesystem.store import VaultStore
 
 SECRET = "The code is 4711."
 FILES = {"Private/p.md": f"# P\n{SECRET}\n[[a]]\n", "Open/a.md": "See [[p]].\n"}
-PLAN = {
+PLAN: dict[str, Any] = {
     "version": "1.0",
     "goal": "Copy",
     "riskLevel": "writes",
@@ -53,7 +53,7 @@ def test_a_plan_of_a_model_cannot_use_a_denied_note(here: Any) -> None:
     code, document = here.json("do", "copy it", "--yes", *model(here, PLAN))
     assert (code, document["success"]) == (3, False)
     assert document["errors"][0]["code"] == "PERMISSION_DENIED"
-    assert "share_deny" in document["errors"][0]["message"]
+    assert "“Private/p.md”, which share_deny hides" in document["errors"][0]["message"]
     assert SECRET not in json.dumps(document)
     assert unchanged(here)
 
@@ -61,16 +61,37 @@ def test_a_plan_of_a_model_cannot_use_a_denied_note(here: Any) -> None:
 def test_nor_where_the_step_that_fails_may_be_skipped(here: Any) -> None:
     plan = PLAN | {"defaults": {"onError": "skip"}}
     code, document = here.json("do", "copy it", "--yes", *model(here, plan))
-    assert (code, document["errors"][0]["code"]) == (3, "NOT_APPROVED")
+    assert (code, document["errors"][0]["code"]) == (3, "PERMISSION_DENIED")
     assert unchanged(here)
 
 
-def test_a_model_may_still_rename_what_denied_notes_link_to(here: Any) -> None:
+def test_yes_does_not_cover_a_change_of_a_model_to_a_denied_note(here: Any) -> None:
     rename = {"id": "r", "tool": "vault.rename", "args": {"from": "Open/a.md", "to": "Open/b.md"}}
     plan = PLAN | {"steps": [rename]}
-    code, _ = here.json("do", "rename it", "--yes", *model(here, plan))
-    assert code == 0
-    assert "[[b]]" in (here.vault / "Private/p.md").read_text()
+    code, document = here.json("do", "rename it", "--yes", *model(here, plan))
+    assert (code, document["errors"][0]["code"]) == (3, "NOT_APPROVED")
+    assert "Private/p.md. --yes never covers" in document["errors"][0]["message"]
+    assert unchanged(here)
+
+
+def test_yes_does_not_cover_what_a_denied_note_prevents(here: Any) -> None:
+    args = {"find": "code is 4", "replace": "$0", "regex": True, "expectCount": 0}
+    steps = [
+        {"id": "no", "tool": "vault.replaceText", "args": args, "onError": "skip"},
+        PLAN["steps"][1] | {"args": {"path": "Open/not 4.md", "content": "x"}, "dependsOn": ["no"]},
+    ]
+    code, document = here.json("do", "try it", "--yes", *model(here, PLAN | {"steps": steps}))
+    assert (code, document["errors"][0]["code"]) == (3, "NOT_APPROVED")
+    assert "Open/not 4.md. --yes never covers" in document["errors"][0]["message"]
+    assert unchanged(here)
+
+
+def test_the_path_of_a_denied_open_note_is_not_written_for_a_model(here: Any) -> None:
+    write = PLAN["steps"][1] | {"args": {"path": "Open/new.md", "content": "${activeFile}"}}
+    plan, active = PLAN | {"steps": [write]}, ("--active-file", "Private/p.md")
+    code, document = here.json("do", "note it", "--yes", *active, *model(here, plan))
+    assert code == 3
+    assert unchanged(here)
 
 
 @pytest.mark.parametrize("options", [("--yes",), ()])
@@ -80,7 +101,7 @@ def test_yes_does_not_cover_a_plan_of_yours_that_carries_such_text(
     file = here.plan(*PLAN["steps"])
     code, document = here.json("run", file, *options)
     assert (code, document["errors"][0]["code"]) == (3, "NOT_APPROVED")
-    assert "Open/new.md, which --yes never covers" in document["errors"][0]["message"]
+    assert "Open/new.md. --yes never covers" in document["errors"][0]["message"]
     assert unchanged(here)
     flags = here.json("preview", file)[1]["flags"]
     assert [(flag["kind"], flag["path"]) for flag in flags] == [("deniedText", "Open/new.md")]

@@ -1,4 +1,4 @@
-"""Each thing that can be wrong around a vault is found by the check that is named after it, and by no other."""
+"""Every defect around a vault is reported by the check with its name, and by no other."""
 
 from __future__ import annotations
 

@@ -14,10 +14,8 @@ from typing import Any
 
 import pytest
 
+from faults import power_cut
 from obsidian_agent.cli.main import main
-from obsidian_agent.errors import Problem
-from obsidian_agent.journal.recovery import RecoveryResult
-from obsidian_agent.services.runs import Runs
 from support import MakeVault
 
 Call = Callable[..., tuple[int, Any]]
@@ -269,7 +267,7 @@ def test_of_a_run_that_changed_nothing_nothing_is_left_to_undo(
 
 @pytest.fixture
 def trashed(call: Call, tmp_path: Path) -> str:
-    """A run that moved a.md to the trash; its id."""
+    """Run a plan that moves a.md to the trash. Return its id."""
     step = {"id": "s", "tool": "vault.delete", "args": {"path": "a.md"}}
     file = tmp_path / "delete.json"
     file.write_text(
@@ -279,7 +277,7 @@ def trashed(call: Call, tmp_path: Path) -> str:
 
 
 def offered(told: str) -> list[str]:
-    """The commands that a person is told to use, without the program's name."""
+    """Return the commands that a message recommends, without the program's name."""
     return [
         line.split("obsidian-agent ", 1)[1]
         for line in told.splitlines()
@@ -344,23 +342,30 @@ def test_nothing_is_offered_that_cannot_be_done(
     assert offered(told) == []
 
 
-def test_a_recovery_that_leaves_something_alone_is_a_conflict(
-    call: Call, monkeypatch: pytest.MonkeyPatch
+def test_a_recovery_that_skips_something_is_a_conflict(
+    call: Call, vault: Path, tmp_path: Path
 ) -> None:
-    left = RecoveryResult(
-        run_id="r1",
-        kind="run",
-        finished=False,
-        problems=(Problem("CONFLICT", "a.md was changed since.", path="a.md"),),
-    )
-    monkeypatch.setattr(Runs, "recover", lambda *_, **__: [left])
+    steps = [
+        {
+            "id": name,
+            "tool": "vault.updateFile",
+            "args": {"path": f"{name}.md", "mode": "append", "content": "more"},
+        }
+        for name in ("a", "b")
+    ]
+    document = {"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": steps}
+    (tmp_path / "plan.json").write_text(json.dumps(document))
+    with power_cut(1):
+        call("run", str(tmp_path / "plan.json"), "--yes")
+    (vault / "a.md").write_text("mine\n")
     code, told = call("recover", "--roll-back")
     assert (code, told["runs"][0]["errors"][0]["path"]) == (4, "a.md")
+    assert (vault / "a.md").read_text() == "mine\n"
 
 
 @pytest.fixture
 def read_only(vault: Path) -> Iterator[Path]:
-    """The vault, mounted read-only over itself."""
+    """Mount the vault read-only over itself."""
     mounted = subprocess.run(["mount", "--bind", vault, vault], capture_output=True, check=False)
     if mounted.returncode:
         pytest.skip("nothing can be mounted here")

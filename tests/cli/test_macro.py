@@ -92,7 +92,7 @@ DELETE = {
 def test_a_macro_of_strangers_neither_runs_by_itself_nor_leaves_its_folder(
     call: Call, tmp_path: Path, document: dict[str, Any], kept: list[str]
 ) -> None:
-    """It is judged whatever it says of its approval and its risk, and its file has a name of our own."""
+    """An imported macro is judged by its steps, not its claims, and stored under a name of ours."""
     (tmp_path / "macro.json").write_text(json.dumps(document))
     code, answer = call("macro", "import", str(tmp_path / "macro.json"), "--yes")
     assert (code == 0, "\x1b" in str(answer)) == (bool(kept), False)
@@ -324,13 +324,13 @@ def test_counts_stay_outside_the_vault(call: Call, file: str, tmp_path: Path) ->
 
 
 def test_a_value_that_an_instruction_lacks_can_be_given(call: Call, tmp_path: Path) -> None:
-    code, document = call("do", "please rename a", "--offline", "--yes")
+    code, document = call("do", "please rename a.md", "--offline", "--yes")
     assert (code, document["outcome"]) == (3, "needs-input")
     number = [each["recipe"] for each in document["candidates"]].index("rename") + 1
     assert document["candidates"][number - 1]["missing"] == ["to"]
     code, document = call(
         "do",
-        "please rename a",
+        "please rename a.md",
         "--offline",
         "--yes",
         "--pick",
@@ -343,7 +343,7 @@ def test_a_value_that_an_instruction_lacks_can_be_given(call: Call, tmp_path: Pa
     assert (code, text(tmp_path, "b.md")) == (0, "one\n")
 
 
-# --- macros that this person did not accept ----------------------------------------------------------------------------------------
+# --- macros that this person did not accept ---
 
 STRANGE = {
     "name": "Tidy",
@@ -366,7 +366,7 @@ STRANGE = {
 
 @pytest.fixture
 def strange(tmp_path: Path, call: Call) -> Path:
-    """The file of a macro that came with the vault."""
+    """Write the file of a macro that came with the vault."""
     path = tmp_path / "vault/.obsidian-agent/macros/strange.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(STRANGE))
@@ -429,7 +429,7 @@ def test_a_sync_that_changes_a_macro_takes_its_trust_away_and_says_so(
         "--param",
         "count=1",
     )
-    assert (code, "has changed since you accepted it" in document["errors"][0]["message"]) == (
+    assert (code, "has changed since you trusted it" in document["errors"][0]["message"]) == (
         3,
         True,
     )
@@ -498,7 +498,7 @@ def test_on_a_terminal_a_run_shows_a_strange_macro_whole_and_asks_before_its_pre
     ]
     assert main(["macro", "run", "Tidy", "--allow-deletes", *state]) == code
     shown = capsys.readouterr().out
-    assert shown.index('"phrases"') < shown.index("Accept this macro")
+    assert shown.index('"phrases"') < shown.index("Trust this macro")
     assert [each["standing"] for each in call("macro", "list")[1]["macros"]] == [standing]
     assert (tmp_path / "vault/b.md").exists() == ran
 

@@ -1,4 +1,4 @@
-"""How a command line ends when something outside it goes wrong: signals, streams that take no answer, words that are no text."""
+"""The end of a command after an outside failure: signals, closed streams, undecodable arguments."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import IO, Any
 
 import pytest
 
+from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.main import main
 from support import MakeVault
 
@@ -26,7 +27,7 @@ def vault(make_vault: MakeVault) -> Path:
 
 
 def hear_signals() -> None:
-    """As in a terminal: what starts the tests may ignore some, `nohup` for one, and that is inherited."""
+    """Reset signals as in a terminal: the parent of the tests may ignore some (`nohup`)."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
@@ -209,3 +210,33 @@ def test_counts_are_whole_numbers_of_a_sane_size(
 
 def test_there_is_nothing_to_search_for_in_no_words(vault: Path, tmp_path: Path) -> None:
     assert main(["search", " ", "--vault", str(vault), "--state-dir", str(tmp_path / "s")]) == 2
+
+
+def test_a_background_import_does_not_block_the_exit(tmp_path: Path) -> None:
+    """Python stops threads at exit; one that holds the import lock blocks a late import."""
+    (tmp_path / "program.py").write_text(
+        "import _imp, sys, threading\n"
+        "from obsidian_agent.__main__ import main\n"
+        "begin, holds = threading.Event(), threading.Event()\n"
+        "def importing():\n"
+        "    begin.wait(); _imp.acquire_lock(); holds.set(); threading.Event().wait()\n"
+        "class Library:\n"
+        "    def __del__(self):\n"
+        "        import late\n"
+        "sys.modules['library'] = type(sys)('library')\n"
+        "sys.modules['library'].client = Library()\n"
+        "threading.Thread(target=importing, daemon=True).start()\n"
+        "sys.argv = ['obsidian-agent', 'recipe', 'show', 'missing', '--json']\n"
+        "code = main()\n"
+        "begin.set(); holds.wait()\n"
+        "sys.exit(code)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "program.py")],
+        capture_output=True,
+        timeout=30,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.fspath(Path(__file__).parents[2])},
+    )
+    assert done.returncode == Exit.INVALID
+    assert json.loads(done.stdout)["errors"]

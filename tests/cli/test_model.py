@@ -1,4 +1,4 @@
-"""model from the command line, with a stand-in for Ollama on loopback: what runs here, and choosing it."""
+"""`model` on the command line, with a stand-in for Ollama on loopback."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def answers(*documents: Any) -> list[Reply]:
 def test_trying_a_model_plays_twenty_sentences_and_leaves_nothing_behind(
     ollama: LlmServer, model: Call, tmp_path: Path
 ) -> None:
-    """Right: what was meant and nothing else. Asked: doubted, or in the form. Wrong: something else, without a doubt."""
+    """Count sentences that were right, asked (with a doubt or in the form) and wrong."""
     model("use", "qwen3:4b")
     ollama.play(
         *answers(

@@ -1,4 +1,4 @@
-"""What a terminal shows: no text of a note or a model looks like a line of the program, and only what is typed after a question answers it."""
+"""Output for terminals: foreign text never looks like the program's, and only later keys answer."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def arguments(tmp_path: Path, make_vault: MakeVault, plan: object) -> tuple[list
 
 
 def on_a_terminal(program: list[str], before: bytes, after: bytes, columns: int = 80) -> str:
-    """What is seen; `before` is typed before the program has said a word, `after` when it has asked."""
+    """Return the display. `before` is typed before the first output, `after` after the question."""
     pty = pytest.importorskip("pty")
     fcntl, termios, struct = (
         pytest.importorskip("fcntl"),

@@ -1,4 +1,4 @@
-"""What the parser says of itself: help with examples that parse and exit codes, and what shells complete."""
+"""Help with examples that parse and with exit codes, and completion in shells."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_every_command_tells_its_exit_codes_and_is_parsed_by_its_own_module(
 
 
 def completed(folder: Path, *words: str) -> set[str]:
-    """What bash offers for the last of these words."""
+    """Return bash's completions of the last of these words."""
     line = " ".join(map(shlex.quote, words))
     tell = f'COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _shtab_obsidian_agent {words[0]} {shlex.quote(words[-1])}; printf "%s\\n" "${{COMPREPLY[@]}}"'
     program = f"source {shlex.quote(str(folder / 'script'))}; {tell}"

@@ -1,4 +1,4 @@
-"""preview, run, plan and do from the command line: documents, exit codes, nothing else on standard output."""
+"""`preview`, `run`, `plan` and `do`: documents, exit codes, and a clean standard output."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def call(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[st
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[object], str]:
-    """A plan file."""
+    """Write a plan file."""
 
     def to_file(document: object) -> str:
         file = tmp_path / "plan.json"
@@ -258,6 +258,32 @@ def test_plan_makes_a_plan_and_runs_nothing(call: Call, tmp_path: Path) -> None:
     code, document = call("plan", "create a note 'Herbs'", "--offline")
     assert (code, document["version"]) == (0, "1.0")
     assert not (tmp_path / "vault/Herbs.md").exists()
+
+
+def test_a_plan_that_stays_invalid_is_reported_with_its_causes(call: Call, tmp_path: Path) -> None:
+    script = tmp_path / "answers.jsonl"
+    answer = json.dumps({"text": '{"version": "1.0", "goal": 1}'})
+    script.write_text(f"{answer}\n" * 3, encoding="utf-8")
+    code, result = call("do", "Tidy up my notes", "--model", f"scripted/{script}")
+    first, *causes = result["errors"]
+    assert (code, first["code"]) == (5, "LLM_PLAN_INVALID")
+    assert "'goal' must be text, not the number 1. (at /goal)" in [
+        cause["message"] for cause in causes
+    ]
+
+
+def test_equal_causes_are_printed_once(
+    tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "answers.jsonl"
+    answer = json.dumps({"text": '{"version": "1.0", "goal": 1}'})
+    script.write_text(f"{answer}\n" * 3, encoding="utf-8")
+    options = ["--vault", make_vault({}).real_path, "--state-dir", str(tmp_path / "state")]
+    assert main(["do", "Tidy up", "--model", f"scripted/{script}", *options]) == 5
+    assert capsys.readouterr().err.splitlines()[-2:] == [
+        "LLM failed to generate valid plan. Try rephrasing your request.",
+        "The plan is not in the form that this program can run.",
+    ]
 
 
 def test_plan_parse_reads_a_raw_answer(call: Call, write: Callable[[object], str]) -> None:
@@ -620,3 +646,13 @@ def test_names_of_one_file_that_are_written_by_themselves_are_mentioned(
     assert code == "DUPLICATE_PATH"
     assert message.startswith("Folder/d.md, a.md are hard links to one file")
     assert appended("a.md", "c.md") == []
+
+
+def test_a_run_whose_every_step_is_skipped_is_not_reported_as_done(
+    commands: Callable[..., Any],
+) -> None:
+    here = commands({"a.md": "a"})
+    read = {"id": "r", "tool": "vault.readFile", "args": {"path": "no.md"}, "onError": "skip"}
+    said = here.say("run", here.plan(read), "--yes")
+    assert said.code == 0
+    assert said.out.splitlines()[-1] == "Nothing was done: every step was skipped."

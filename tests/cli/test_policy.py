@@ -1,4 +1,4 @@
-"""One table of what may happen, by settings, tool and path; the same answer from `policy explain` and by every way to a run."""
+"""One policy by settings, tool and path, the same for `policy explain` and every kind of run."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import json
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 from mcp import Client
+from msgspec.structs import replace
 
 from agents import call, calls, propose, yes
 from obsidian_agent.agent.events import AgentEvent, PreviewReady, TurnFailed
@@ -262,7 +263,7 @@ async def last_of(events: AsyncIterator[AgentEvent]) -> AgentEvent:
 
 
 def decided(event: AgentEvent | Preview | PlanError) -> str:
-    """What a preview, or why there is none, amounts to."""
+    """Summarize a preview, or the reason why there is none."""
     if isinstance(event, PreviewReady):
         event = event.preview
     if isinstance(event, Preview):
@@ -286,7 +287,7 @@ def by_preview(desk: Desk, plan: dict[str, Any]) -> str:
 
 
 def by_run(desk: Desk, plan: dict[str, Any]) -> str:
-    """A preview that was made when everything was allowed, and is run under these settings."""
+    """Run a preview under these settings that was made without restrictions."""
     with desk.session() as session:
         rules = session.plans.make_policy
         free = replace(rules(""), limits=(), allow_deletes=True, allow_commands=True)
@@ -314,7 +315,7 @@ def by_macro(desk: Desk, plan: dict[str, Any]) -> str:
 
 
 def by_model(desk: Desk, plan: dict[str, Any]) -> str:
-    """A model proposes it; what it may not do is shown to the person with what is wrong, and cannot be approved."""
+    """Let a model propose it: the preview shows forbidden steps, and cannot be approved."""
 
     async def approve(request: Any) -> Any:
         return yes(request)
@@ -324,7 +325,7 @@ def by_model(desk: Desk, plan: dict[str, Any]) -> str:
 
 
 def by_other_agent(desk: Desk, plan: dict[str, Any]) -> str:
-    """An MCP client proposes it, and the person runs what was kept."""
+    """Let an MCP client propose it, and run the waiting plan."""
     shared = served(desk)
     try:
         shared.propose(plan)
@@ -335,13 +336,13 @@ def by_other_agent(desk: Desk, plan: dict[str, Any]) -> str:
 
 
 class InProcess(AcpAgent):
-    """An agent that calls a tool of our MCP server as its message says; the server is here, and no process of its own."""
+    """An agent that calls a tool of our MCP server, which runs in this process."""
 
     shared: ClassVar[Callable[[], SharedVault]]
     told: ClassVar[str] = ""
     alive = True
     lists_tools = False
-    wanted = ""
+    wanted: str = ""
 
     async def _connect(self) -> None:
         pass
@@ -369,7 +370,10 @@ class InProcess(AcpAgent):
 def asked_over_acp(
     desk: Desk, tool: str, arguments: Mapping[str, Any], assistant: str | None = None
 ) -> AgentEvent:
-    """The last event of a turn of another agent that calls one of our tools; what the tool answered is `InProcess.told`."""
+    """Return the last event of a turn of an agent that calls one of our tools.
+
+    `InProcess.told` is the answer of the tool.
+    """
 
     async def nobody(request: Any) -> Any:
         return REFUSED
@@ -678,7 +682,7 @@ MEANINGLESS = ["!Private", "~/Private", "[", "{Private,Open}"]
 def guarded(
     commands: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[str, str], Any]:
-    """A vault with one rule in the settings: the name of the setting, and a pattern."""
+    """Create a vault with one rule in the settings: the name of the setting, and a pattern."""
     monkeypatch.setenv("HOME", str(tmp_path))
     made = commands({"Private/p.md": "secret\n", "A[b]/p.md": "secret\n", "Open/a.md": "a\n"})
 

@@ -1,4 +1,4 @@
-"""recipe list, show and run from the command line: what scripts and cron use in place of sentences."""
+"""`recipe list`, `show` and `run`, which scripts use instead of sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The selection and models: no byte of it is in a request before the user consents, whichever command asks the model."""
+"""The selection is in no request to a model before the user consents, in any command."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ COMMANDS = {
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[LlmServer]:
-    """A service that records every request, and answers with a plan."""
+    """Start a service that records every request and answers with a plan."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with LlmServer([Reply(json.dumps(PLAN))], ["qwen3:8b"]) as server:
         yield server
@@ -53,7 +53,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[LlmServer]:
 
 @pytest.fixture(params=["openai", "ollama"])
 def model(request: pytest.FixtureRequest, service: LlmServer) -> tuple[str, ...]:
-    """The options that name a model of the service: one that writes plans, and one that picks from the menu first."""
+    """Return the options for a model that writes plans, and for one that picks from the menu."""
     if request.param == "openai":
         return ("--model", "openai/gpt-5", "--base-url", service.openai_url)
     return ("--model", "ollama/qwen3:8b", "--base-url", service.url)
@@ -67,7 +67,7 @@ def here(commands: Callable[..., Any]) -> Any:
 
 @pytest.fixture
 def obsidian(home: Path, here: Any) -> Iterator[StandIn]:
-    """An Obsidian that has the vault open."""
+    """Start an Obsidian that has the vault open."""
     with stand_in(here.vault, home) as started:
         yield started
 
@@ -82,13 +82,13 @@ def sent(server: LlmServer) -> str:
 
 
 def leaked(server: LlmServer) -> list[str]:
-    """The words of the selection in any request."""
+    """Return the words of the selection in any request."""
     text = sent(server)
     return [word for word in WORDS if word in text]
 
 
 def recorded(here: Any) -> list[tuple[str, Any]]:
-    """The kind of each entry about the selection, with its reason."""
+    """Return the kind and the reason of each entry about the selection."""
     entries = here.json("audit")[1]["entries"]
     found: list[tuple[str, Any]] = []
     for entry in entries:

@@ -1,4 +1,4 @@
-"""A window of the stand-in for Obsidian over a vault of a test's own; without a browser these tests are skipped, and say why."""
+"""A window of the stand-in for Obsidian over a vault of its own; skipped without a browser."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OpenWindow = Callable[[Mapping[str, str | bytes]], Window]
 
 @pytest.fixture(scope="session")
 def rig() -> Iterator[Rig]:
-    """The browser, once for all tests."""
+    """Start the browser, once for all tests."""
     lacking = missing()
     if lacking is not None:
         pytest.skip(f"{lacking}; `make test-companion` installs what these tests need")
@@ -26,7 +26,7 @@ def rig() -> Iterator[Rig]:
 
 @pytest.fixture
 def open_window(rig: Rig, tmp_path: Path, home: Path) -> Iterator[OpenWindow]:
-    """Open a vault of the given files in the stand-in, which this user's Obsidian then is; what goes wrong in the page fails the test."""
+    """Open a vault of these files in the stand-in. Errors in the page fail the test."""
     opened: list[Window] = []
 
     def open_one(files: Mapping[str, str | bytes]) -> Window:

@@ -1,4 +1,4 @@
-"""The plugin as it ships, without a browser: main.js is what main.ts gives, it reaches for nothing, its manifest is one that Obsidian takes."""
+"""The shipped plugin: main.js is built from main.ts and harmless, the manifest is valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This program's own client against the real plugin: every action, and what it says when Obsidian or the plugin is not as it should be."""
+"""Our client against the real plugin: every action, and the messages for every failure."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _closed(window: Window) -> None:
 
 
 def _stolen(window: Window) -> None:
-    """Another program of the person listens where Obsidian did, with another vault, and says yes to everything."""
+    """Let another program with another vault listen in place of Obsidian, and agree to all."""
     window.socket.unlink()
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(window.socket))

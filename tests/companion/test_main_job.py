@@ -1,4 +1,4 @@
-"""The whole way, over a live editor: a selection made with real keys becomes notes and links, through the editor; undo, redo, crashes, refusals."""
+"""A selection becomes notes and links through a live editor, with undo, redo and crashes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def places(window: Window, tmp_path: Path) -> list[str]:
 
 @pytest.fixture
 def cli(places: list[str], capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Runs a command on the vault; its document, with the exit code."""
+    """Run a command on the vault. Return its document, with the exit code."""
 
     def call(*arguments: str) -> dict[str, Any]:
         capsys.readouterr()
@@ -82,13 +82,13 @@ def cli(places: list[str], capsys: pytest.CaptureFixture[str]) -> Cli:
 
 
 def files(window: Window) -> set[str]:
-    """The notes, without the app's own and Obsidian's."""
+    """Return the notes, without the files of the app and of Obsidian."""
     paths = (path.relative_to(window.folder) for path in window.folder.rglob("*.md"))
     return {str(path) for path in paths if not path.parts[0].startswith(".")}
 
 
 def autosaved(window: Window) -> None:
-    """Obsidian saves by itself: the disk reads what the editor shows and goes on showing, and no notice comes."""
+    """Assert that Obsidian has saved the displayed text, without a notice."""
     shown = window.text()
     time.sleep(2.3)
     assert window.text() == window.disk("Daily.md") == shown
@@ -130,7 +130,7 @@ def test_three_selected_bullets_become_notes_and_links_and_one_ctrl_z_takes_the_
 
 @asynccontextmanager
 async def app(window: Window, tmp_path: Path) -> AsyncIterator[Driver]:
-    """The app beside Obsidian, with the plan for the bullets that are selected there on its screen."""
+    """Open the app next to Obsidian, with the plan for the selected bullets on its screen."""
     with VaultStore.open(window.folder) as store:
         async with driving_real(Wiring(store, tmp_path / "state"), (140, 40)) as driver:
             await driver.until(lambda: "3 lines · Daily.md in Obsidian" in driver.screen())
@@ -191,7 +191,7 @@ async def test_words_typed_between_approval_and_run_refuse_it_before_anything_ha
         assert "edit" not in window.actions()
 
 
-# --- kill -9 --------------------------------------------------------------------------------------------------------------------------
+# --- kill -9 ---
 
 
 def _journal_and_edit(window: Window) -> Callable[[], bool]:
@@ -245,7 +245,7 @@ def test_recovery_ends_a_run_that_was_killed(
     assert cli("doctor")["exit"] == 0
 
 
-# --- what does not go through the editor ----------------------------------------------------------------------------------------------
+# --- what does not go through the editor ---
 
 OLD = "- Mühle\nmore\n"
 

@@ -1,4 +1,4 @@
-"""The plugin in a real browser, asked through a socket like Obsidian's, with real keys: what it tells, what it changes, what it refuses."""
+"""The plugin in a real browser, over a socket like Obsidian's: its answers, edits and refusals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def units(text: str) -> int:
 
 
 def replacing(before: str, old: str, new: str) -> dict[str, Any]:
-    """An edit of the text `before` that puts `new` for `old`."""
+    """Return an edit of the text `before` that replaces `old` with `new`."""
     start = before.index(old)
     change = [units(before[:start]), units(before[:start] + old), new]
     return {

@@ -1,4 +1,4 @@
-"""A window of the stand-in for Obsidian (rig/): a real Chromium with real editors and our plugin, behind a socket like Obsidian's."""
+"""A window of the stand-in for Obsidian (rig/): a real Chromium, real editors and our plugin."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
 
 
 def missing() -> str | None:
-    """What this machine lacks for the tests with a browser."""
+    """Return the requirements of browser tests that this machine lacks."""
     if shutil.which("node") is None:
         return "node is not here"
     if browser() is None:
@@ -34,12 +34,12 @@ def missing() -> str | None:
 
 
 def browser() -> str | None:
-    """The browser's program."""
+    """Return the path of the browser."""
     return next((found for name in _BROWSERS if (found := shutil.which(name))), None)
 
 
 def eventually(told: Callable[[], bool], seconds: float = 20.0) -> bool:
-    """Whether something comes to be so."""
+    """Return True once a condition holds."""
     end = time.monotonic() + seconds
     while not told() and time.monotonic() < end:
         time.sleep(0.02)
@@ -98,7 +98,7 @@ class Rig:
 
 
 class Window:
-    """A vault open in the stand-in. `ask` is what obsidian-agent can do to it, the rest is the person at the keyboard."""
+    """A vault open in the stand-in. `ask` is for obsidian-agent, the rest the user's keyboard."""
 
     def __init__(self, rig: Rig, folder: Path, socket_path: Path) -> None:
         self.folder = folder
@@ -107,14 +107,14 @@ class Window:
         rig.do("open", base=str(folder), id=ID, socket=str(socket_path))
 
     def ask(self, action: str, **fields: Any) -> dict[str, Any]:
-        """A request to the plugin, its reply. Raises `Refused`."""
+        """Send a request to the plugin. Return its reply; raise `Refused`."""
         reply = self.answer({"protocol": 1, "vault": str(self.folder), "action": action, **fields})
         if not reply["ok"]:
             raise Refused(reply)
         return reply
 
     def answer(self, request: Any) -> dict[str, Any]:
-        """The reply to any request."""
+        """Return the reply to any request."""
         packed = base64.urlsafe_b64encode(json.dumps(request).encode()).decode().rstrip("=")
         text = self.call(f"vault={ID}", "agent-companion", f"req={packed}")
         line = next(line for line in reversed(text.splitlines()) if line.startswith("OA1 "))
@@ -123,7 +123,7 @@ class Window:
         return reply
 
     def call(self, *argv: str) -> str:
-        """What Obsidian's command line prints."""
+        """Return the output of Obsidian's command line."""
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(30)
             connection.connect(str(self.socket))
@@ -133,7 +133,7 @@ class Window:
             return b"".join(iter(lambda: connection.recv(1 << 16), b"")).decode()
 
     def js(self, code: str) -> Any:
-        """What an expression gives in the page."""
+        """Evaluate an expression in the page."""
         return self._rig.do("js", code=code)
 
     def press(self, *keys: str) -> None:
@@ -154,40 +154,43 @@ class Window:
         self.js(f"app.workspace.active.view.editor.setSelection({{line: {line}, ch: {ch}}})")
 
     def text(self) -> str:
-        """What the active editor shows."""
+        """Return the text that the active editor displays."""
         shown: str = self.js("app.workspace.active.view.editor.getValue()")
         return shown
 
     def disk(self, path: str) -> str:
-        """What a file reads, line ends as they are."""
+        """Return the text of a file with its line ends."""
         return (self.folder / path).read_bytes().decode()
 
     def depths(self) -> tuple[int, int]:
-        """How many steps the active editor can undo and redo."""
+        """Return the numbers of steps that the active editor can undo and redo."""
         depths = self.js("app.depths()")
         return depths["undo"], depths["redo"]
 
     def notices(self) -> list[str]:
-        """What the app told the person: notes that changed under unsaved words."""
+        """Return the app's notices: notes that changed under unsaved text."""
         shown: list[str] = self.js("app.notices")
         return shown
 
     def fault(self, name: str | None) -> None:
-        """Have the command line fail: off, hang, half, flood (60 MB), not open (the vault), old (protocol); serve one call at a time (serial);
-        not do an edit, or not answer one (edit unheard, edit unanswered)."""
+        """Let the command line fail.
+
+        Faults: off, hang, half, flood (60 MB), not open (the vault), old (protocol), serial (one
+        call at a time), edit unheard, edit unanswered.
+        """
         self._rig.do("fault", name=name)
 
     def calls(self) -> list[list[str]]:
-        """What the command line was asked since the last look."""
+        """Return the requests to the command line since the last call."""
         asked: list[list[str]] = self._rig.do("calls")
         return asked
 
     def actions(self) -> list[str | None]:
-        """What the plugin was asked since then; None for what is no request to it."""
+        """Return the requests to the plugin since the last call; None for an invalid one."""
         asked: list[str | None] = self._rig.do("actions")
         return asked
 
     def errors(self) -> list[str]:
-        """What went wrong in the page since the last look."""
+        """Return the errors in the page since the last call."""
         found: list[str] = self._rig.do("errors")
         return found

@@ -11,7 +11,7 @@ import pytest
 
 from obsidian_agent.health.finding import KINDS, FindingKind, HealthFinding
 from obsidian_agent.health.report import examine
-from obsidian_agent.health.survey import HealthSettings
+from obsidian_agent.health.survey import HealthSettings, PropertyRule
 from obsidian_agent.vault.views.disk import DiskView
 from support import MakeVault
 
@@ -132,6 +132,16 @@ def test_unlinked_notes_come_with_the_mentions_of_their_names(found: Examine) ->
     assert by_path["Meeting.md"].repair is None
 
 
+def test_a_mention_that_cannot_become_a_link_is_not_proposed(found: Examine) -> None:
+    files = {
+        "Graph theory.md": PROSE,
+        "A.md": "# Graph theory\n`graph theory`\n[graph theory](https://example.org)\n[[B]]",
+        "B.md": PROSE,
+    }
+    (finding,) = found(files, "unlinked-note")
+    assert finding.repair is None
+
+
 def test_empty_notes_have_neither_text_nor_properties(found: Examine) -> None:
     files = {"A.md": "", "B.md": " \r\n", "C.md": "---\nx: 1\n---\n", "D.md": "[[A]]"}
     assert [finding.path for finding in found(files, "empty-note")] == ["A.md", "B.md"]
@@ -179,6 +189,34 @@ def test_values_of_another_type_than_obsidian_declares(found: Examine) -> None:
     first, second = found(files, "property-type", property_types={"rating": "number"})
     assert repairs(first) == (False, ["rating: “5” → 5"])
     assert second.repair is None
+
+
+def test_types_and_values_are_those_of_a_folder_or_tag(found: Examine) -> None:
+    files = {f"Books/{n}.md": f"---\nrating: {n}\n---\n#read" for n in range(20)}
+    files |= {f"Films/{n}.md": f"---\nrating: good {n}\n---\n" for n in range(20)}
+    (finding,) = found(files | {"Books/x.md": "---\nrating: '5'\n---\n"}, "property-type")
+    assert finding.path == "Books/x.md"
+    assert finding.evidence == "number according to nearly all other notes in Books"
+
+
+def test_a_rule_of_the_vault_says_which_values_are_allowed(found: Examine) -> None:
+    rules = (
+        PropertyRule(property="status", folder="P", values=("active", "done")),
+        PropertyRule(property="rating", tag="#book", type="number"),
+    )
+    files = {
+        "P/A.md": "---\nStatus: Done\n---\n",
+        "P/B.md": "---\nstatus: [active, paused]\n---\n",
+        "C.md": "---\nstatus: paused\nrating: x\n---\n",
+        "D.md": "---\nrating: x\n---\n#book/old",
+    }
+    rating, done, paused = found(files, "property-type", "property-value", property_rules=rules)
+    assert repairs(done) == (False, ["Status: “Done” → “done”", "Status: “Done” → “active”"])
+    assert paused.text == "status: “paused” is not allowed in P."
+    assert paused.repair is not None
+    (step,) = paused.repair.choices[0].steps
+    assert step.args["set"] == {"status": ["active"]}
+    assert (rating.path, "tagged #book" in rating.evidence) == ("D.md", True)
 
 
 def test_values_that_differ_in_case_get_the_usual_spelling(found: Examine) -> None:
@@ -244,16 +282,42 @@ def test_open_tasks_past_their_day_are_overdue(found: Examine) -> None:
 - [ ] Later [due:: 2026-11-23]
   - [/] Half done [due:: 2026-10-01]
 """
-    findings = found({"A.md": text, "B.md": f"```\n{text}```\n"}, "overdue-task")
-    assert [(one.path, one.line) for one in findings] == [("A.md", 1), ("A.md", 4)]
+    files = {"A.md": text, "B.md": f"```\n{text}```\n", "C.md": f"%%\n{text}\n%%\n```\n```\n{text}"}
+    findings = found(files, "overdue-task")
+    assert [(one.path, one.line) for one in findings] == [
+        ("A.md", 1),
+        ("A.md", 4),
+        ("C.md", 10),
+        ("C.md", 13),
+    ]
 
 
-def test_ignored_findings_are_counted_and_left_out(make_vault: MakeVault) -> None:
+def test_notes_with_other_line_ends_and_marks_have_the_same_text(found: Examine) -> None:
+    prose = PROSE + "A second line.\n"
+    files = {
+        "A.md": prose,
+        "B.md": "\ufeff---\nx: ü\n---\n\n" + prose.replace("\n", "\r\n"),
+        "C.md": "--- no fence\n" + prose,
+    }
+    (finding,) = found(files, "duplicate-note")
+    assert {finding.path, finding.subject} == {"A.md", "B.md"}
+
+
+def test_equal_overdue_tasks_have_ids_and_repairs_of_their_own(found: Examine) -> None:
+    task = "- [ ] Call Ada 📅 2026-11-22\n"
+    findings = found({"A.md": f"{task}\n{task}"}, "overdue-task")
+    assert len({finding.id for finding in findings}) == 2
+    assert [
+        finding.repair.choices[1].steps[0].args["line"] for finding in findings if finding.repair
+    ] == [1, 3]
+
+
+def test_ignored_findings_are_listed_apart(make_vault: MakeVault) -> None:
     view = DiskView(make_vault({"A.md": "[[x]]", "B.md": "[[A]] [[y]]"}))
     settings = HealthSettings(now=NOW)
     first, second = examine(view, settings).findings
     report = examine(view, settings, ignored={first.id})
-    assert (report.findings, report.ignored) == ((second,), 1)
+    assert (report.findings, report.ignored) == ((second,), (first,))
 
 
 def test_a_sound_vault_has_no_findings(found: Examine) -> None:

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
+from msgspec.structs import replace
 
 from obsidian_agent.bootstrap import Wiring, app_socket, build_shared_vault
 from obsidian_agent.cli.main import main
 from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import PlanError
 from obsidian_agent.integrations import shared_vault
 from obsidian_agent.integrations.mcp_server import MAX_PREVIEWS, Calls
@@ -535,7 +535,7 @@ def test_a_proposed_plan_goes_to_whoever_shows_it_and_its_client_hears_the_decis
     ), "what is settled is kept no longer"
 
 
-# --- time -------------------------------------------------------------------------------------------------------------------------
+# --- time ---
 
 SLOW: dict[str, Any] = {
     "id": "slow",

@@ -50,7 +50,7 @@ class Home:
             os.utime(path, (1, 1))
 
     def reopened(self) -> Home:
-        """The same vault as another process would find it."""
+        """Return the same vault as another process opens it."""
         return Home(self.store, Journal.open(self.state, self.store), self.state)
 
 

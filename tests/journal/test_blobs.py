@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import json
 import zlib
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from obsidian_agent.errors import JournalError
 from obsidian_agent.journal.blobs import ImageSource, Part, PartBuilder, StoredPart, stored_path

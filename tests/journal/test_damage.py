@@ -1,4 +1,4 @@
-"""Whatever happens to the journal's files: a run that is lost is told by `history` and `doctor`, in words and to programs."""
+"""Damage to the journal's files: `history` and `doctor` report lost runs, also as JSON."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Scene:
     base: Path
     call: Call
     runs: dict[str, Any]
-    """What history said of each run when all was well."""
+    """The runs in the undamaged history."""
     kept: dict[str, object]
-    """What can be read back of each run."""
+    """The readable contents of each run."""
 
     @property
     def folder(self) -> Path:
@@ -96,7 +96,7 @@ def call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Call:
 
 @pytest.fixture(params=["ended", "cut short"])
 def scene(tmp_path: Path, call: Call, request: pytest.FixtureRequest) -> Scene:
-    """Eight runs, one undone, one undone and done again; the last of them perhaps killed before its end was noted."""
+    """Create eight runs, one undone, one undone and redone; the last perhaps without its end."""
     (tmp_path / "vault").mkdir()
     with (
         VaultStore.open(tmp_path / "vault") as store,

@@ -47,6 +47,17 @@ def test_a_line_that_was_damaged_is_left_out_and_told(register: Register) -> Non
         assert len(listed.entries) >= 1 or at in (text.find(b"\n", 30),)
 
 
+def test_a_line_is_complete_when_the_disk_takes_a_few_bytes_at_a_time(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.write
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", lambda fd, data: write(fd, bytes(data[:7])))
+        register.add([entry(3)])
+    assert register.read().last == 3
+    assert register.read().is_complete
+
+
 def test_a_line_that_could_not_be_flushed_is_not_there(
     register: Register, monkeypatch: pytest.MonkeyPatch
 ) -> None:

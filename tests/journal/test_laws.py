@@ -1,4 +1,7 @@
-"""The laws of the journal, over random change sets: undo is the inverse of a run, redo of undo, and recovery leads to one of the two."""
+"""The laws of the journal over random change sets.
+
+Undo inverts a run, redo inverts undo, and recovery leads to one of the two.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,7 @@ class House:
             yield journal
 
     def told(self, story: list[FileChange]) -> OverlayVault:
-        """The story as an overlay; what cannot be done is left out, whole."""
+        """Return the story as an overlay, without the changes that cannot be made."""
         overlay = OverlayVault(DiskView(self.store), 0)
         for number, change in enumerate(story):
             before = overlay.change_set()
@@ -174,7 +177,7 @@ def test_an_undo_or_redo_that_was_cut_off_is_finished_or_rolled_back(
 
 
 def damage(home: House, action: Action, kind: str, before: bytes | None) -> None:
-    """What a power loss may leave of a file that was written."""
+    """Return the contents that a power loss may leave of a written file."""
     path = home.vault / action.path.text
     written = path.read_bytes()
     match kind:
@@ -263,7 +266,7 @@ def all_of_it(
 
 
 def test_what_the_disk_refused_keeps_its_place_until_the_next_undo() -> None:
-    """Two folders have been at one place: what came there first goes back there last, also when the other could not go back at once."""
+    """Two folders were at one path: the first returns last, even if the other was delayed."""
     path = vault_path("a")
     story: list[FileChange] = [DeleteEntry(path), MakeFolder(path), DeleteEntry(path)]
     with house() as home:
@@ -294,7 +297,7 @@ def test_undo_and_redo_in_pieces_lead_to_the_same(
                 return
             for numbers in failures:
                 with disk_failing_at(*numbers), suppress(JournalError):
-                    # Who leaves something in the trash that was at a place only in between leaves it there for good.
+                    # A file that was trashed from a temporary place stays in the trash for good.
                     skip = data.draw(
                         st.lists(
                             st.sampled_from(

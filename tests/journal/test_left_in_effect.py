@@ -1,4 +1,4 @@
-"""A run is undone when nothing of it is left in effect; until then undo goes on with it, and redo with what it left out."""
+"""Partial undo: a further undo continues it, and redo repeats only the undone part."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_redo_goes_on_with_what_it_left_out(home: Home) -> None:
 
 
 def test_a_folder_that_redo_could_not_make_gets_nothing_put_into_it(home: Home) -> None:
-    """`Folder` is still the one that was to leave: what is put into it would go along with it when it leaves later."""
+    """`Folder` will still leave: files put into it would leave with it."""
     home.run([move("Folder", "Moved"), make("Folder"), create("Folder/new.md", b"new\n")])
     after = home.seen()
     undo(home.journal, home.store)

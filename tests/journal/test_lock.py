@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.errors import JournalError
-from obsidian_agent.journal.state_folder import is_locked, vault_lock
+from obsidian_agent.journal.lock import is_locked, vault_lock
 from obsidian_agent.journal.writer import Journal
 from support import MakeVault
 
 _HOLDER = """
 import sys
 from pathlib import Path
-from obsidian_agent.journal.state_folder import vault_lock
+from obsidian_agent.journal.lock import vault_lock
 import os
 with vault_lock(Path(sys.argv[1]), os.open(sys.argv[2], os.O_RDONLY)):
     print("held", flush=True)
@@ -101,7 +101,7 @@ def test_a_state_folder_that_cannot_be_made(make_vault: MakeVault, tmp_path: Pat
 def test_a_disk_that_fails_when_the_lock_is_let_go_is_nobodys_business(
     tmp_path: Path, vault: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was done under the lock is done; the lock goes with its handle all the same."""
+    """Work under the lock is complete; the lock ends with its handle."""
     real, file = os.close, tmp_path / "lock"
 
     def close(fd: int) -> None:

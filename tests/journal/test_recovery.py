@@ -222,7 +222,7 @@ class TestLeftovers:
     def test_a_shortened_note_that_was_displaced_gets_its_place_back(
         self, home: Home, finish: bool, content: bytes
     ) -> None:
-        """Shortened at the last moment before the exchange, and the process killed right after it."""
+        """Shorten the file just before the exchange, and kill the process right after it."""
         interrupt(home, 3)
         (home.root / f".{self.token(home)}.2.ab").write_bytes(content)
         (done,) = recover(home.journal, home.store, finish=finish)
@@ -275,7 +275,7 @@ class TestLeftovers:
 
 
 def test_names_that_were_used_twice(home: Home) -> None:
-    """What stands at a path says nothing by itself here: the same content is there before and after."""
+    """The path alone proves nothing here: its content is the same before and after."""
     swap: list[Operation] = [
         move("one.md", "t.md", b"one\n"),
         move("two.md", "one.md", b"two\r\n"),

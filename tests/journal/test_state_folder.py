@@ -13,7 +13,7 @@ import pytest
 
 from obsidian_agent.cli.main import main
 from obsidian_agent.errors import JournalError
-from obsidian_agent.journal import state_folder
+from obsidian_agent.journal import adoption, state_folder
 from obsidian_agent.journal.undo import undo
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.services.runs import Runs
@@ -139,7 +139,7 @@ def test_threads_go_along_and_what_was_begun_at_the_new_place_stays(
         new = state_folder.find(tmp_path / "state", store)
         (new / "threads").mkdir(parents=True)
         (new / "threads/second.jsonl").write_text("second")
-        state_folder.adopt(tmp_path / "state", store)
+        adoption.adopt(tmp_path / "state", store)
     assert sorted(path.name for path in (new / "threads").iterdir()) == [
         "first.jsonl",
         "second.jsonl",
@@ -162,7 +162,7 @@ def test_adopting_that_is_cut_off_is_offered_again(
     with VaultStore.open(tmp_path / "b") as store:
         monkeypatch.setattr(Path, "rename", rename)
         with pytest.raises(KeyboardInterrupt):
-            state_folder.adopt(tmp_path / "state", store)
+            adoption.adopt(tmp_path / "state", store)
         monkeypatch.undo()
     assert call("b", "history")[1]["errors"][0]["code"] == "VAULT_MOVED"
     assert call("b", "doctor", "--adopt")[0] == 0

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def numbered(home: Home, count: int) -> list[str]:
-    """Runs that make a note each; their ids."""
+    """Create runs that each make a note. Return their ids."""
     return [
         home.run(create(f"n{number}.md", b"x" * number), goal=f"Run {number}").run_id or ""
         for number in range(count)
@@ -121,10 +121,13 @@ class TestRetention:
 
     def age(self, home: Home, days: int) -> None:
         with sqlite3.connect(home.journal.file) as connection:
-            connection.execute(
-                "UPDATE record SET unix = unix - ?, hash = NULL, seal = NULL", (days * 86_400,)
-            )
-            seals.chain_unlinked(connection)
+            connection.execute("UPDATE record SET unix = unix - ?", (days * 86_400,))
+            previous = seals.START
+            for (seq,) in connection.execute("SELECT seq FROM record ORDER BY seq").fetchall():
+                seals.append_to_chain(connection, seq, previous)
+                (previous,) = connection.execute(
+                    "SELECT hash FROM record WHERE seq = ?", (seq,)
+                ).fetchone()
             integrity.Register(home.journal.folder).file.unlink()
 
     def test_the_last_runs_are_kept_however_old(self, home: Home) -> None:
@@ -185,10 +188,10 @@ class TestRetention:
 
 
 class TestDamage:
-    """Whatever is done to its files: an error that says what to do, or whole records; never anything else, and never a write."""
+    """Damaged files give an error with advice, or whole records, and are never written."""
 
     def usable(self, home: Home) -> str:
-        """How the journal behaves: "error", or "works" when it reads and a run works."""
+        """Return the state of the journal: "error", or "works" if it reads and a run works."""
         with home.reopened().journal as journal:
             before = home.seen()
             entries, error = None, None
@@ -215,7 +218,7 @@ class TestDamage:
 
     @pytest.fixture
     def files(self, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        """A copy of vault and journal after some runs, to start from again and again; its log was never brought into the database."""
+        """Return a fresh copy of vault and journal after some runs, with an unmerged log."""
         monkeypatch.setattr(db, "checkpoint", lambda connection: False)
         numbered(home, 2)
         home.run(modify("one.md", b"one\n", b"ONE\n"))

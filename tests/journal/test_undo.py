@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from faults import refused
 from obsidian_agent.journal.undo import UndoConflict, redo, undo, undo_content, undo_preview

@@ -1,4 +1,7 @@
-"""A folder that was moved to another disk and linked back: what cannot be reached is left alone and told, and the rest goes on."""
+"""A folder that was moved to another disk and linked back.
+
+Unreachable files are reported and skipped; the rest continues.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking a run back to the end of a step leaves the vault as a run of the steps up to there would have."""
+"""Going back to the end of a step gives the vault of a run of the steps up to there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stories import Files, Found, extras, plan_of, steps, vaults, world
 
 
 def after_running(files: Files, more: set[str], found: Found) -> Picture:
-    """The vault after these steps alone."""
+    """Return the vault after these steps alone."""
     with world(files, more) as home:
         home.run(home.preview(found))
         return home.seen()

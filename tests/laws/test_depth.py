@@ -1,4 +1,4 @@
-"""Undo and redo at any depth: every picture of the vault on the way down is met again on the way up."""
+"""Undo and redo at any depth: every state of the vault on the way back recurs on the way on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The law of renames: every link that led somewhere leads to the same file afterwards; no other byte differs; undo is exact."""
+"""The law of renames: links keep their targets, other bytes stay equal, and undo is exact."""
 
 from __future__ import annotations
 
@@ -219,8 +219,7 @@ def _files(root: Path) -> dict[str, bytes]:
 
 
 def _follow(where: dict[str, str], old: str, new: str) -> set[str]:
-    """Carry every file on from where the steps before have brought it. Answer the files that make room: what was said of them is said of
-    the file in their place."""
+    """Follow every file through a rename. Return the files that it replaces."""
     lost = {
         path for path, now in where.items() if now.casefold() == new.casefold() != old.casefold()
     }
@@ -286,7 +285,7 @@ def test_links_keep_their_meaning(story: Story) -> None:
 
 
 def _needed(before: Vault, after: Vault, path: str, now: str, done: list[dict[str, Any]]) -> None:
-    """After one rename, a link whose old text would do still has it, unless it would only do because of the alphabet."""
+    """Assert that a link keeps its old text if that still leads to the file by rule."""
     if len(done) != 1 or path.endswith(".canvas"):
         return
     source = vault_path(now)

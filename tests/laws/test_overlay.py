@@ -1,4 +1,4 @@
-"""A proposal is folded whole or not at all: one that cannot be done leaves an overlay that nobody could tell from one never asked."""
+"""A proposal is folded whole or not at all: a failed one leaves the overlay unchanged."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_a_proposal_that_cannot_be_done_leaves_nothing(story: list[list[FileChan
 
 
 def answers(view: DiskView | OverlayVault) -> dict[str, Any]:
-    """What a view says of every path, spelled in every way, that the disk can say as well."""
+    """Return the answers of a view for every path in every spelling, as far as a disk has them."""
     files = [entry.path for entry in view.walk(ROOT) if entry.kind == "file"]
     index = view.index
     return {

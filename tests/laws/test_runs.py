@@ -1,4 +1,4 @@
-"""The promise as laws: a run does what the preview showed, undo brings everything back, and nothing that others wrote is ever lost.
+"""The promise as laws: a run does what the preview showed, undo restores it, other writes survive.
 
 Each law is held for some stories in a plain run and for 2,000 under `-m soak`.
 """
@@ -44,7 +44,7 @@ def held(examples: int) -> Callable[[Law], Law]:
     return settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-# --- preview, run, undo ---------------------------------------------------------------------------------------------------------
+# --- preview, run, undo ---
 
 
 def a_run_is_its_preview(
@@ -56,7 +56,10 @@ def a_run_is_its_preview(
     deletes: bool,
     big: bool,
 ) -> None:
-    """Others may do anything between the preview and the run: it happens as shown, or not at all. `big`: no folder is small."""
+    """Other programs act between the preview and the run: it happens as shown, or not at all.
+
+    `big`: no folder is small.
+    """
     if not deletes:
         found = [one for one in found if one[0] != "vault.delete"]
     with (
@@ -224,18 +227,18 @@ def test_2000_runs_are_their_previews_or_nothing_and_undo_is_their_inverse(**sto
     a_run_is_its_preview(**story)
 
 
-# --- others at work between run, undo and redo ----------------------------------------------------------------------------------
+# --- others at work between run, undo and redo ---
 
 
 def related(one: str, other: str) -> bool:
-    """Whether one of two paths is, or lies in, the other."""
+    """Return True if one of two paths equals or contains the other."""
     return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
 
 
 def undo_leaves_others_alone(
     files: Files, more: set[str], found: Found, first: list[Edit], second: list[Edit]
 ) -> None:
-    """What nobody touched comes back, and what others wrote stays: by an undo, and by the redo after it."""
+    """Undo, and the redo after it, restore untouched files and keep other programs' writes."""
     with world(files, more) as home:
         before = home.seen()
         ready = home.preview(found)
@@ -306,7 +309,7 @@ def test_2000_undos_and_redos_leave_alone_what_others_did(**story: Any) -> None:
     undo_leaves_others_alone(**story)
 
 
-# --- kills, and others at work before the recovery ------------------------------------------------------------------------------
+# --- kills, and others at work before the recovery ---
 
 
 def recovery_leaves_others_alone(
@@ -319,7 +322,7 @@ def recovery_leaves_others_alone(
     second: int,
     finish: bool,
 ) -> None:
-    """A run, undo or redo that is cut off is finished or rolled back, whatever others do before, and however often that is cut off."""
+    """Assert that an interrupted run, undo or redo is finished or rolled back."""
     with world(files, more) as home:
         before = home.seen()
         ready = home.preview(found)
@@ -390,11 +393,11 @@ def test_2000_recoveries_leave_alone_what_others_did(**story: Any) -> None:
     recovery_leaves_others_alone(**story)
 
 
-# --- undo in parts --------------------------------------------------------------------------------------------------------------
+# --- undo in parts ---
 
 
 def undo_goes_on_with_the_same_run(files: Files, more: set[str], found: Found, chosen: int) -> None:
-    """After an undo to a step a plain undo takes back the rest of that run, and not an older one."""
+    """After an undo to a step, a plain undo reverses the rest of that run, not an older one."""
     with world(files, more) as home:
         older = home.preview([("vault.createFile", {"path": "older run.md", "content": "x"})])
         assert home.run(older).status == "done"
@@ -435,7 +438,7 @@ def test_2000_runs_undone_in_parts_are_undone_before_an_older_one(**story: Any) 
     undo_goes_on_with_the_same_run(**story)
 
 
-# --- a folder that went to another disk, and notes that were shortened after a kill -----------------------------------------------
+# --- a folder that went to another disk, and notes that were shortened after a kill ---
 
 
 carrying = edits(*EDITS, CARRY_OFF)

@@ -21,7 +21,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def running(home: Path, folder: Path) -> Iterator[StandIn]:
-    """An Obsidian that has the vault in `folder` open."""
+    """Start an Obsidian that has the vault in `folder` open."""
     with stand_in(folder, home) as started:
         yield started
 
@@ -33,7 +33,7 @@ def obsidian(home: Path, folder: Path) -> Obsidian:
 
 @pytest.fixture
 def cli(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Runs a command on the vault; its document, with the exit code."""
+    """Run a command on the vault. Return its document, with the exit code."""
 
     def call(*arguments: str) -> dict[str, Any]:
         capsys.readouterr()

@@ -20,7 +20,7 @@ NEW = OLD.replace("- Alpha", "- Alpha 日本")
 
 @pytest.fixture
 def plan(tmp_path: Path, folder: Path) -> str:
-    """A plan that changes an open note and one that is not."""
+    """Return a plan that changes an open note and one that is not."""
     (folder / "Day.md").write_text(OLD)
     (folder / "Other.md").write_text("- Alpha\n")
     steps = [
@@ -273,7 +273,7 @@ def test_a_command_takes_the_note_and_the_selection_from_obsidian_unless_options
     assert (folder / "Other.md").read_text() == "instead\n"
 
 
-# --- what changed between two texts -----------------------------------------------------------------------------------
+# --- what changed between two texts ---
 
 LINES = st.lists(
     st.sampled_from(

@@ -28,7 +28,7 @@ def lines_of(log: Path) -> list[str]:
     return log.read_text().splitlines()
 
 
-# --- what works --------------------------------------------------------------------------------------------------------------------
+# --- what works ---
 
 
 def test_the_companion_tells_selection_and_open_notes(
@@ -181,7 +181,7 @@ def test_the_active_file_comes_by_the_best_way_that_answers(
     ]
 
 
-# --- what fails: one sentence each, then the next way ------------------------------------------------------------------------------------
+# --- what fails: one sentence each, then the next way ---
 
 
 PATIENCE = 60.0
@@ -219,7 +219,7 @@ def _drip(running: StandIn) -> None:
 
 
 def _stale_socket(running: StandIn) -> None:
-    """What a killed app leaves behind: a socket nobody listens at."""
+    """Leave a socket without a listener, as a killed app does."""
     running.place.unlink()
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(running.place))
@@ -320,7 +320,7 @@ def test_without_an_obsidian_the_status_says_so_of_every_way(obsidian: Obsidian)
     assert status.best is None
 
 
-# --- the program in the place of the socket ------------------------------------------------------------------------------------------------
+# --- the program in the place of the socket ---
 
 
 def test_the_program_is_asked_where_no_socket_is_found_and_its_exit_code_means_nothing(

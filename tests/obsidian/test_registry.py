@@ -69,7 +69,7 @@ def test_under_wsl_the_registry_of_windows_counts(
     assert registry._native_path("C:\\Users\\me\\Notes") == "/mnt/c/Users/me/Notes"
 
 
-# --- Obsidian's own record of what is open ----------------------------------------------------------------------------
+# --- Obsidian's own record of what is open ---
 
 
 def leaf(id: str, file: str | None = None) -> dict[str, Any]:

@@ -27,7 +27,7 @@ FILES: dict[str, str | bytes] = {
 
 @pytest.fixture
 def around(make_vault: MakeVault) -> Surroundings:
-    """A small vault; Inbox.md is open."""
+    """Return a small vault with Inbox.md open."""
     view = DiskView(make_vault(FILES))
     return Surroundings(
         view,

@@ -1,4 +1,4 @@
-"""What comes of a sentence on the sample vault, as the golden cases say it."""
+"""The result of a sentence on the sample vault, in the notation of the golden cases."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ NOW = datetime(2025, 12, 17, 10, tzinfo=UTC)
 
 @cache
 def desk(vault: Path = SAMPLE) -> Desk:
-    """The planner over a vault that no test changes."""
+    """Return the planner over a vault that no test changes."""
     store = VaultStore.open(vault)
     return Desk(store, now=NOW, kept=DiskView(store))
 
 
 def outcome(case: Mapping[str, Any], vault: Path = SAMPLE) -> dict[str, Any]:
-    """`changes`, `answer` with `sources`, `asks` (the recipes offered, and the doubt), or `refuses` (a code)."""
+    """Return `changes`, `answer` with `sources`, `asks` (recipes, doubt) or `refuses` (code)."""
     chosen, active = case.get("lines"), case.get("active")
     selected = (
         lines((vault / active).read_text(encoding="utf-8"), *chosen) if chosen and active else None

@@ -12,7 +12,7 @@ from obsidian_agent.plan.model import ActionPlan
 
 
 def chosen(sentence: str, around: Surroundings, name: str, **texts: str) -> tuple[str, ...]:
-    """The doubts about a recipe with values that somebody else chose."""
+    """Return the doubts about a recipe with values from another source."""
     recipe = recipe_named(name, packaged())
     assert recipe is not None
     values: dict[str, Any] = {}
@@ -22,7 +22,7 @@ def chosen(sentence: str, around: Surroundings, name: str, **texts: str) -> tupl
 
 
 def whole(sentence: str, around: Surroundings, tool: str, **args: Any) -> tuple[str, ...]:
-    """The doubts about a whole plan of one step."""
+    """Return the doubts about a whole plan of one step."""
     plan = {
         "version": "1.0",
         "goal": sentence,

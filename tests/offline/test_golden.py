@@ -1,4 +1,4 @@
-"""Each recipe once, from a sentence to the exact effect: on the sample vault, or on the few files that a case needs."""
+"""Every recipe once, from a sentence to the exact effect, on the sample vault or a few files."""
 
 from __future__ import annotations
 
@@ -41,6 +41,16 @@ SMALL: dict[str, tuple[str, dict[str, str | bytes], Any]] = {
         "Which notes did I change last?",
         {"A.md": ""},
         "recently changed: all notes: 1\n- A.md (2026-01-01 01:00)",
+    ),
+    "postpone-tasks": (
+        "Postpone everything overdue",
+        {"A.md": "- [ ] a 📅 2020-01-01\n- [x] b 📅 2020-01-01\n- [ ] c 📅 2099-01-01\n"},
+        {"A.md": "- [ ] a 📅 2026-03-14\n- [x] b 📅 2020-01-01\n- [ ] c 📅 2099-01-01\n"},
+    ),
+    "rename-value": (
+        'Rename the value "todo" of status to "next"',
+        {"A.md": "---\nstatus: todo\n---\n", "B.md": '`= this.status = "todo"`'},
+        {"A.md": "---\nstatus: next\n---\n", "B.md": '`= this.status = "next"`'},
     ),
     "unique-list": (
         "Remove duplicate bullets from A",

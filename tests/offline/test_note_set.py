@@ -113,6 +113,13 @@ def test_what_is_typed_reads_back(around: Surroundings, terms: list[Term]) -> No
             {"modifiedBefore": "2026-01-01", "linked": False},
             None,
         ),
+        ("words:>=500", {"moreThan": {"words": 499}}, "notes with at least 500 words"),
+        ("links:<3", {"fewerThan": {"links": 3}}, "notes with fewer than 3 links"),
+        (
+            "backlinks:2",
+            {"moreThan": {"backlinks": 1}, "fewerThan": {"backlinks": 3}},
+            "notes with 2 backlinks",
+        ),
         ("changed:yesterday", {"modifiedAfter": "2026-03-13"}, "notes changed since 2026-03-13"),
     ],
 )

@@ -23,7 +23,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "recipes.md"
 
 @ALL
 def test_a_recipe_has_two_to_six_examples_and_no_more(recipe: Recipe) -> None:
-    """Who wants a sentence understood that is no example asks a model: examples are no place to collect sentences."""
+    """Limit the examples: a recipe is not a collection of sentences, models read the others."""
     assert 2 <= len(recipe.examples) <= MAX_EXAMPLES
 
 

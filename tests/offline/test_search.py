@@ -168,7 +168,7 @@ def test_a_tag_that_no_note_has_yet_is_a_tag(around: Surroundings) -> None:
 
 
 def filled(sentence: str, around: Surroundings, name: str) -> dict[str, str]:
-    """What the form of a recipe is filled with."""
+    """Return the values in the form of a recipe."""
     found = next(
         each
         for each in MENU.nearest(sentence, around, most=len(packaged()))

@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from obsidian_agent.offline.names import Surroundings
-from obsidian_agent.offline.note_set import STATES
+from obsidian_agent.offline.note_set import COUNTS, STATES
 from obsidian_agent.offline.recipe import packaged
 from obsidian_agent.offline.sentence import (
     Sentence,
-    joined_words,
     meanings,
     names_in,
     parse_day,
     quotes,
     shift,
     stem,
+    tokens,
     vocabulary,
     words,
 )
@@ -149,6 +149,7 @@ def test_the_vocabulary_leads_to_words_of_the_menu_only() -> None:
         for word in words(text)
     }
     menu |= {word for state, (_, text) in STATES.items() for word in words(f"{state} {text}")}
+    menu |= {word for text in COUNTS.values() for word in words(text)}
     assert {head for heads in vocabulary().values() for head in heads} <= menu
 
 
@@ -170,10 +171,10 @@ def test_other_languages_and_forms_of_a_word_mean_one_of_the_menu(word: str, mea
 def test_what_is_in_no_vocabulary_means_nothing() -> None:
     assert not meanings("sourdough")
     assert not meanings("")
-    assert joined_words("把笔记移到") == ["笔记", "移到"]
+    assert [token.text for token in tokens("把笔记移到")] == ["把", "笔记", "移到"]
 
 
-# --- days and ranges --------------------------------------------------------------------------------------------------
+# --- days and ranges ---
 
 TODAY = date(2026, 3, 14)
 """A Saturday."""

@@ -1,13 +1,13 @@
-"""Sentences as they are typed, without quotes: the action and the values, which are never certain."""
+"""Typed sentences without quotes: the action and the values, which are never certain."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from obsidian_agent.agent.events import NeedsInput, TurnFailed
 from obsidian_agent.plan.policy import Policy
@@ -25,7 +25,8 @@ CASES: list[dict[str, Any]] = [
 def test_a_candidate_has_every_value_and_nothing_is_certain(case: dict[str, Any]) -> None:
     event = desk().decide(case["say"])
     assert isinstance(event, NeedsInput)
-    values = {candidate.recipe: candidate.values for candidate in event.candidates}
+    # A second candidate of the same action has one condition less.
+    values = {candidate.recipe: candidate.values for candidate in reversed(event.candidates)}
     assert values.get(case["recipe"]) == case["values"]
 
 
@@ -64,3 +65,36 @@ def test_a_delete_is_offered_with_its_count(make_vault: MakeVault) -> None:
     event = Desk(vault).decide("Please delete the notes in Old without tags")
     assert isinstance(event, NeedsInput)
     assert event.candidates[0].title == "Delete 2 notes in Old without tags"
+
+
+def test_without_a_matching_note_one_condition_less_is_offered_with_its_count(
+    make_vault: MakeVault,
+) -> None:
+    vault = make_vault({"Monsters/A.md": "#big", "Monsters/B.md": "#big", "C.md": "#level3"})
+    event = Desk(vault).decide("show the notes in Monsters tagged #level3")
+    assert isinstance(event, NeedsInput)
+    candidates = [one for one in event.candidates if one.recipe == "find-notes"]
+    assert [one.values["notes"] for one in candidates] == [
+        "folder:Monsters tag:#level3",
+        "tag:#level3",
+    ]
+    expected = "No note matches: notes in Monsters tagged #level3. 1 match: notes tagged #level3."
+    assert expected in candidates[1].doubt
+
+
+def test_a_delete_is_never_offered_with_one_condition_less(make_vault: MakeVault) -> None:
+    vault = make_vault({"Old/A.md": "#big", "C.md": "#level3"})
+    event = Desk(vault).decide("please delete the notes in Old tagged #level3")
+    assert isinstance(event, NeedsInput)
+    notes = [one.values.get("notes") for one in event.candidates if one.recipe == "delete"]
+    assert notes == ["folder:Old tag:#level3"]
+
+
+def test_a_value_is_read_from_its_first_words(make_vault: MakeVault) -> None:
+    vault = make_vault({"A.md": "---\nstatus: waiting for reply\n---\n", "B.md": "", "Old/": ""})
+    event = Desk(vault).decide("please move the notes with status waiting to Old")
+    assert isinstance(event, NeedsInput)
+    assert event.candidates[0].values == {
+        "notes": '[status:"waiting for reply"]',
+        "folder": "Old",
+    }

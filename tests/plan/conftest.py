@@ -12,5 +12,5 @@ from obsidian_agent.tools.registry import TOOLS
 
 @pytest.fixture(scope="session")
 def tools() -> Mapping[str, Tool]:
-    """The product's own tools, by name."""
+    """Return the product's own tools, by name."""
     return TOOLS

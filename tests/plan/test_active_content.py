@@ -1,4 +1,4 @@
-"""What a change brings in that loads or runs: spellings that people and attackers use, and the ones that are harmless."""
+"""Content that loads or runs in a change: spellings of users and attackers, and harmless ones."""
 
 from __future__ import annotations
 
@@ -397,6 +397,11 @@ def test_a_computed_address_is_shown_by_its_formula() -> None:
     assert added(text, path=path).hosts == ('(computed by image( ["a"] .join("")))',)
 
 
+def test_a_computed_address_is_shown_once_and_without_what_follows() -> None:
+    text = "formulas:\n  p: 'image(\"https://a/\" + x)'\nviews:\n  - type: table\n"
+    assert added(text, path="a.base").hosts == ('(computed by image("https://a/" + x))', "a")
+
+
 def test_many_computed_addresses_take_little_time_and_memory() -> None:
     calls = " ".join(f"image(a{number}(" for number in range(12_000))
     started = time.process_time()
@@ -451,17 +456,17 @@ def test_spellings_that_were_invented_later_are_seen(kind: str, path: str, text:
     assert found.hosts if kind == "load" else found.code
 
 
-# --- what counts is the result ------------------------------------------------------------------------------------------------------
+# --- what counts is the result ---
 
 
 @pytest.mark.parametrize("text", [*LOADING.values(), *RUNNING.values()])
 def test_the_character_that_completes_it_is_seen_like_the_whole(text: str) -> None:
-    """However a text is cut in two, one of the two edits that put it together brings in what it brings in as a whole."""
+    """Of two edits that together write a text, one adds all active content of that text."""
     loading = text in LOADING.values()
     for cut in range(len(text) + 1):
         first, second = added(text[:cut]), added(text, text[:cut])
         if loading:
-            # Cut inside an address, the first part may load from a shorter name already; then the second names the longer one.
+            # Cut inside an address, the first part may load from a shorter name.
             assert loads(second) or loads(first), cut
         else:
             assert second.code or first.code, cut
@@ -519,7 +524,7 @@ def test_another_name_can_make_code_of_what_was_data() -> None:
     assert added_content("a.js", b"app.x()", lambda: b"app.x()", "a.txt").code
 
 
-# --- law: containers hide nothing ---------------------------------------------------------------------------------------------------
+# --- law: containers hide nothing ---
 
 
 def _prefixed(first: str, others: str) -> Callable[[str], str]:
@@ -632,7 +637,7 @@ def test_json_escapes_hide_nothing(chance: random.Random) -> None:
         assert loads(added(text[:start] + hidden + text[start + len(URL) :], path="a.canvas"))
 
 
-# --- limits -------------------------------------------------------------------------------------------------------------------------
+# --- limits ---
 
 
 @pytest.mark.parametrize(

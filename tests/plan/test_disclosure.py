@@ -1,13 +1,19 @@
-"""What share_deny names does not reach a shared place by way of a plan, without a flag."""
+"""Files of `share_deny` reach no shared path through a plan without a flag."""
 
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from obsidian_agent.errors import PlanError
 from obsidian_agent.plan import preview
 from obsidian_agent.plan.policy import MODEL, Policy, SharingRules
 from obsidian_agent.plan.result import Preview
@@ -16,7 +22,7 @@ from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.views.disk import DiskView
-from support import MakeVault
+from support import MakeVault, symbolic_link
 
 NOTES = {
     "Private/p.md": "---\ntags: [x]\nstatus: secretly\n---\n# Secret\n\nThe code is 4711.\n\n- [ ] ask\n\n[[a]] [[Gone]]\n",
@@ -45,6 +51,7 @@ def dry_run(
 ) -> Preview:
     plan = {"version": "1.0", "goal": "g", "riskLevel": "commands", "steps": list(steps)}
     policy = Policy(
+        allow_deletes=True,
         allow_commands=True,
         sharing=rules,
         agent=agent,
@@ -56,7 +63,7 @@ def dry_run(
 
 
 def flagged(ready: Preview) -> list[str | None]:
-    """The places that would get such text. The rest of the preview agrees with them."""
+    """Return the destinations of such text, with which the rest of the preview agrees."""
     places = [flag.path for flag in ready.flags if flag.kind == "deniedText"]
     assert ready.discloses == bool(places)
     assert (ready.approval.decision == "ask") == bool(places)
@@ -154,8 +161,8 @@ def test_a_note_that_leaves_a_denied_place_is_flagged(
     "steps",
     [
         [write("hello")],
-        [step("tag", "vault.renameTag", {"from": "x", "to": "y"})],
-        [step("move", "vault.rename", {"from": "Open/a.md", "to": "Open/c.md"})],
+        [step("tag", "vault.renameTag", {"from": "bee", "to": "y"})],
+        [step("move", "vault.rename", {"from": "Open/b.md", "to": "Open/c.md"})],
         [step("edit", "vault.replaceText", {"path": "Open/b.md", "find": "Bee", "replace": "B"})],
         [step("read", "vault.readFile", {"path": "Open/b.md"}), write("${steps.read.content}")],
     ],
@@ -202,9 +209,175 @@ def test_outputs_of_an_earlier_stage_may_hold_such_text(make_vault: MakeVault) -
     assert flagged(ready) == ["Open/new.md"]
 
 
-def test_a_link_to_a_denied_note_is_denied_too(make_vault: MakeVault) -> None:
+@pytest.mark.parametrize("link", [symbolic_link, os.link])
+def test_a_link_to_a_denied_note_is_denied_too(
+    make_vault: MakeVault, link: Callable[[Path, Path], None]
+) -> None:
     store = make_vault(NOTES)
-    link = store.real_path + "/Open/link.md"
-    os.symlink("../Private/p.md", link)
+    root = Path(store.real_path)
+    link(root / "Private/p.md", root / "Open/link.md")
     read = step("read", "vault.readFile", {"path": "Open/link.md"})
+    (refusal,) = dry_run(store, read, agent=MODEL).errors
+    assert "“Open/link.md”, which share_deny hides" in refusal.message
     assert flagged(dry_run(store, read, write("${steps.read.content}"))) == ["Open/new.md"]
+
+
+NAMING = {
+    "delete": step("e", "vault.delete", {"path": "Private/p.md"}),
+    "append": step(
+        "e", "vault.updateFile", {"path": "Private/p.md", "mode": "append", "content": "x"}
+    ),
+    "take": step("e", "vault.takeLines", {"path": "Private/p.md", "text": "code"}),
+    "property": step("e", "vault.setFrontmatter", {"path": "Private/p.md", "set": {"a": 1}}),
+}
+
+
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+@pytest.mark.parametrize("name", NAMING)
+def test_a_step_of_a_model_that_names_a_denied_note_is_refused(
+    make_vault: MakeVault, name: str, on_error: str
+) -> None:
+    store = make_vault(NOTES)
+    naming = NAMING[name] | {"onError": on_error}
+    ready = dry_run(store, naming, agent=MODEL)
+    assert [problem.sentence for problem in ready.errors] == [
+        "The model's plan uses “Private/p.md”, which share_deny hides from models. "
+        "Change the rule, or do this step yourself."
+    ]
+    assert ready.plan_hash is None
+    assert not dry_run(store, naming).errors
+
+
+@pytest.mark.parametrize(
+    ("change", "paths"),
+    [
+        (step("e", "vault.replaceText", {"find": "code", "replace": "CODE"}), ["Private/p.md"]),
+        (step("e", "vault.rename", {"from": "Open/a.md", "to": "c.md"}), ["Private/p.md"]),
+        (write("x", "Private/new.md"), ["Private/new.md"]),
+        (step("e", "vault.rename", {"from": "Open/b.md", "to": "Private/b.md"}), ["Private/b.md"]),
+        (step("e", "vault.rename", {"from": "Open", "to": "Public"}), ["Open/s.md"]),
+        (step("e", "vault.delete", {"path": "Open", "recursive": True}), ["Open/s.md"]),
+    ],
+)
+def test_a_change_of_a_model_to_a_denied_note_is_flagged(
+    make_vault: MakeVault, change: dict[str, Any], paths: list[str]
+) -> None:
+    store = make_vault(NOTES | {"Open/s.md": "Ess"})
+    rules = SharingRules.of(deny=["Private", "s.md"])
+    places = flagged(dry_run(store, change, agent=MODEL, rules=rules))
+    assert set(paths) <= set(places)
+
+
+def absent(find: str) -> dict[str, Any]:
+    """Return a step that fails if a note of the vault holds a text."""
+    args = {"find": find, "replace": "$0", "regex": True, "expectCount": 0}
+    return step("absent", "vault.replaceText", args, onError="skip")
+
+
+@pytest.mark.parametrize(
+    ("probe", "effect", "path"),
+    [
+        (absent("code is 4"), write("x"), "Open/new.md"),
+        (absent("code is 4"), step("d", "vault.delete", {"path": "Open/b.md"}), "Open/b.md"),
+        (
+            absent("code is 4"),
+            step("m", "vault.rename", {"from": "Open/b.md", "to": "Private/b.md"}),
+            "Open/b.md",
+        ),
+        (
+            step(
+                "new",
+                "vault.createFile",
+                {"path": "Private/p.md", "content": "x", "ifNotExists": False},
+                onError="skip",
+            ),
+            write("y"),
+            "Open/new.md",
+        ),
+    ],
+)
+def test_a_change_that_denied_notes_prevent_is_flagged_for_a_model(
+    make_vault: MakeVault, probe: dict[str, Any], effect: dict[str, Any], path: str
+) -> None:
+    ready = dry_run(make_vault(NOTES), probe, effect | {"dependsOn": [probe["id"]]}, agent=MODEL)
+    assert not ready.errors
+    assert not ready.change_set.changes
+    assert flagged(ready) == [path]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [write("${activeFile} ${activeFolder}")],
+        [step("get", "workspace.getContext", {}), write("${steps.get|json}")],
+        [write("${selection}")],
+    ],
+)
+def test_the_name_of_a_denied_open_note_is_not_for_a_model(
+    make_vault: MakeVault, steps: list[dict[str, Any]]
+) -> None:
+    store = make_vault(NOTES)
+    selection = Selection("4711", EditorPosition(6, 12), EditorPosition(6, 16))
+    for active, is_denied in (("Private/p.md", True), ("Open/a.md", False)):
+        path = parse(active, PathUse.READ)
+        around = RunContext(
+            "vault",
+            datetime(2026, 3, 14, tzinfo=UTC),
+            active_file=path,
+            selection=selection,
+            open_files=(path,),
+        )
+        ready = dry_run(store, *steps, agent=MODEL, context=around)
+        assert bool(ready.errors or flagged(ready)) == is_denied
+
+
+PROBES = [
+    READ,
+    META,
+    FIND,
+    absent("code is 4"),
+    absent("code is 5"),
+    step("all", "vault.listFiles", {}),
+    step("back", "vault.getBacklinks", {"path": "Open/a.md"}),
+    step("any", "vault.replaceText", {"find": "4711|Bee", "replace": "x", "regex": True}),
+]
+EFFECTS = [
+    write("fixed"),
+    write("${steps.read.content}"),
+    write("${steps.all.count}"),
+    write("${steps.back.files}"),
+    write("x", when="$steps.find.total"),
+    step("gone", "vault.delete", {"path": "Open/b.md"}),
+]
+
+
+@given(
+    st.lists(st.sampled_from(PROBES), max_size=3, unique_by=lambda item: item["id"]),
+    st.lists(st.sampled_from(EFFECTS), max_size=2, unique_by=lambda item: item["id"]),
+    st.booleans(),
+)
+def test_law_what_a_model_does_unflagged_is_the_same_without_the_denied_notes(
+    probes: list[dict[str, Any]], effects: list[dict[str, Any]], depend: bool
+) -> None:
+    depends = {"dependsOn": [item["id"] for item in probes]} if depend else {}
+    steps = [
+        item | {"onError": "skip"} for item in [*probes, *(item | depends for item in effects)]
+    ]
+    changes = []
+    for notes in (NOTES, {name: text for name, text in NOTES.items() if name.startswith("Open")}):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in notes.items():
+                file = Path(folder, name)
+                file.parent.mkdir(exist_ok=True)
+                file.write_text(text)
+            with VaultStore.open(Path(folder)) as store:
+                try:
+                    ready = dry_run(store, *steps, agent=MODEL)
+                except PlanError:
+                    return  # the plan refers to a step that it does not have
+        if notes is NOTES and (ready.errors or ready.discloses):
+            return
+        changes.append(
+            {(change.kind, change.path.text, change.content) for change in ready.change_set.changes}
+        )
+    assert changes[0] == changes[1]

@@ -1,4 +1,4 @@
-"""One plan out of a model's answer, or a reason why not. The cases come from real models and from people who tried to fool parsers."""
+"""One plan from a model's answer, or a reason: cases of real models, and attacks on parsers."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ DECIDED_BY_THE_DRY_RUN = {
 """Cases whose verdict needs the vault: what validation says of them instead."""
 
 DECIDED_BY_THE_CONTRACT = {"L089": "accept_with_override", "L124": "retry"}
-"""`when` is a field of the language and any text is true; without an MCP server the tool of L124 does not exist."""
+"""`when` is a field of the language, any text is true; L124 names a tool of an MCP server."""
 
 
 def generated(recipe: Mapping[str, Any]) -> str:
-    """The plan of case L001, blown up."""
+    """Return the plan of case L001, enlarged."""
     kind = recipe["kind"]
     size: int = next(value for name, value in recipe.items() if name != "kind")
     match kind:
@@ -89,7 +89,7 @@ def generated(recipe: Mapping[str, Any]) -> str:
 
 
 def verdict(case: Mapping[str, Any], tools: Mapping[str, Tool]) -> str:
-    """What the whole way from text to a judged plan answers, in the words of the cases."""
+    """Return the result of the path from text to a checked plan, in the words of the cases."""
     raw = (
         case["raw"]
         if "raw" in case

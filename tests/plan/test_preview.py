@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from obsidian_agent import budget
 from obsidian_agent.errors import PlanError
 from obsidian_agent.plan import preview
 from obsidian_agent.plan.parameters import MissingInput
@@ -293,6 +294,97 @@ def test_too_many_instances_are_refused_before_they_are_made(make_vault: MakeVau
     assert codes(dry_run(make_vault({}), listed).errors) == ["PLAN_TOO_LARGE"]
 
 
+def doubling(count: int, step_of: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
+    """Return a plan whose first step makes a thousand letters, and whose others multiply them."""
+    first = step("s0", "util.formatList", {"items": ["x" * 1_000], "template": "{item}"})
+    return plan(first, *(step_of(number) for number in range(1, count)))
+
+
+GROWING = {
+    "references in a text": doubling(
+        40,
+        lambda n: step(
+            f"s{n}",
+            "util.formatList",
+            {
+                "items": [f"${{$steps.s{n - 1}.text}}" * 2],
+                "template": "{item}",
+            },
+        ),
+    ),
+    "items of a list": doubling(
+        12,
+        lambda n: step(
+            f"s{n}",
+            "util.formatList",
+            {"items": [f"$steps.s{n - 1}.text"] * 100, "template": "{item}{item}"},
+        ),
+    ),
+    "a joined list": doubling(
+        12,
+        lambda n: step(
+            f"s{n}",
+            "util.formatList",
+            {"items": [[f"$steps.s{n - 1}.text"] * 100], "template": "{item|join:,}"},
+        ),
+    ),
+    "a list as JSON": doubling(
+        12,
+        lambda n: step(
+            f"s{n}",
+            "util.formatList",
+            {"items": [[f"$steps.s{n - 1}.text"] * 100], "template": "{item}"},
+        ),
+    ),
+    "replacements": doubling(
+        12,
+        lambda n: step(
+            f"s{n}",
+            "vault.replaceText",
+            {"find": "x", "replace": "x" * 100, "path": "Many.md"},
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("growing", GROWING)
+def test_a_preview_produces_a_bounded_amount_of_text(
+    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch, growing: str
+) -> None:
+    monkeypatch.setattr("obsidian_agent.budget.MAX_TEXT", 1_000_000)
+    with pytest.raises(PlanError, match="produces more than 1,000,000 characters") as ended:
+        dry_run(make_vault({"Many.md": "x" * 1_000}), GROWING[growing])
+    assert ended.value.code == "PLAN_TOO_LARGE"
+
+
+LONG_STEPS = {
+    "a list that is sorted": step(
+        "sort", "util.arrangeList", {"text": "- x\n" * 20_000, "sort": "za", "unique": True}
+    ),
+    "many filters": step(
+        "format",
+        "util.formatList",
+        {"items": [1], "template": "{item" + "|basename" * 20_000 + "}"},
+    ),
+    "many lines": step("parse", "util.parseMarkdownBullets", {"text": "- x\n" * 20_000}),
+}
+
+
+@pytest.mark.parametrize("long", LONG_STEPS)
+def test_a_long_step_ends_when_it_is_cancelled(make_vault: MakeVault, long: str) -> None:
+    checks = 0
+
+    def cancelled() -> bool:
+        nonlocal checks
+        checks += 1
+        return checks > 10
+
+    # Ten checks are those around the step; the eleventh is inside it.
+    with budget.limited(3600.0, cancelled), pytest.raises(PlanError, match="cancelled") as ended:
+        dry_run(make_vault({}), plan(LONG_STEPS[long]))
+    assert ended.value.code == "CANCELLED"
+
+
 def test_the_hash_is_bound_to_arguments_and_to_what_was_read(make_vault: MakeVault) -> None:
     store = make_vault({"a.md": "one\n"})
     document = plan(
@@ -552,7 +644,7 @@ def test_links_that_lead_elsewhere_from_a_folders_new_place_are_told(
 
 
 class TestAliases:
-    """A link to a note of the vault, or a way through a link to a folder, is another name of one file: it changes once, where it lies."""
+    """A link to a note, or a path through a linked folder, is another name of one file."""
 
     @pytest.fixture
     def store(self, make_vault: MakeVault) -> VaultStore:

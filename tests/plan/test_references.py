@@ -1,4 +1,4 @@
-"""One grammar, one pass: what references become, where they stay as written, and what they may bring into a path."""
+"""The grammar of references: their values, their escapes, and their limits inside paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a plan is found before anything runs, all of it, each with its place."""
+"""Validation reports all defects of a plan with their paths, before anything runs."""
 
 from __future__ import annotations
 

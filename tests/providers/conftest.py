@@ -1,4 +1,4 @@
-"""The local model service as a fixture, and an environment without real keys, addresses and proxies."""
+"""The local model service as a fixture; an environment without real keys, addresses or proxies."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from obsidian_agent.providers.registry import VENDORS, open_provider
 
 @pytest.fixture
 def llm_server() -> Iterator[LlmServer]:
-    """A service that answers "ok" until told otherwise with `play`."""
+    """Start a service that answers "ok" until `play` changes that."""
     with LlmServer([Reply("ok")]) as server:
         yield server
 
 
 @pytest.fixture
 def connect(llm_server: LlmServer) -> Callable[..., LiteLLMProvider]:
-    """The client for a vendor's service, without anything around it, asking the fixture's."""
+    """Connect a vendor's bare client to the fixture's service."""
 
     def connect(vendor: str, *, streaming: bool = True) -> LiteLLMProvider:
         url = llm_server.openai_url if vendor in ("openai", "custom") else llm_server.url

@@ -1,4 +1,4 @@
-"""Other agents as planners: a scripted one, in a process of its own, asked through the command line and through a session."""
+"""Other agents as planners: a scripted process, through the command line and through a session."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Asked:
 
     @property
     def prompts(self) -> list[dict[str, Any]]:
-        """What the agent was asked, in order."""
+        """Return the messages to the agent, in order."""
         return [json.loads(line) for line in (self.folder / "prompts").read_text().splitlines()]
 
     @property
@@ -83,7 +83,7 @@ class Asked:
         }
 
     def processes(self) -> list[int]:
-        """The agent and what it started: all work in its folder."""
+        """Return the processes of the agent, which all work in its folder."""
         found = []
         for each in Path("/proc").iterdir():
             if each.name.isdigit():

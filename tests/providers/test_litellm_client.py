@@ -38,7 +38,7 @@ async def answer(provider: LiteLLMProvider, **options: object) -> list[ChatDelta
 
 
 async def failure(provider: LiteLLMProvider, **options: object) -> tuple[str, ProviderError]:
-    """The text that came before the failure, and the failure."""
+    """Return the text before the failure, and the failure."""
     deltas: list[ChatDelta] = []
     try:
         async for delta in provider.stream(ChatRequest(MESSAGES, **options)):  # type: ignore[arg-type]
@@ -566,7 +566,7 @@ async def test_a_service_elsewhere_is_reached_through_proxies(
 
 
 async def test_a_request_elsewhere_is_stopped(llm_server: LlmServer) -> None:
-    """Whatever the client library makes of its environment, only the named address gets key and notes."""
+    """Only the named address gets key and notes, whatever the environment says."""
     client = GuardedClient(origin="http://127.0.0.1:9/v1", timeout=1.0, direct=True)
     try:
         with pytest.raises(ConnectionFailed, match="only 127.0.0.1"):

@@ -1,4 +1,4 @@
-"""What runs on this machine: only loopback is asked, only for a moment, and nothing of the environment comes in between."""
+"""Local models: only loopback is contacted, only for a moment, and without proxies."""
 
 from __future__ import annotations
 
@@ -187,4 +187,4 @@ def test_a_name_that_two_services_have_must_be_said_in_full(tmp_path: Path) -> N
     )
 
 
-# --- the sentences of `model test`: each is judged by what it would do ------------------------------------------------
+# --- the sentences of `model test`: each is judged by what it would do ---

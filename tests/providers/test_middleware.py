@@ -233,7 +233,7 @@ def test_ten_at_once_then_one_every_six_seconds() -> None:
 
 @given(st.lists(st.floats(0, 30), min_size=1, max_size=200))
 def test_no_minute_has_more_than_twenty_and_none_in_the_long_run(pauses: list[float]) -> None:
-    """A bucket lets `capacity` out at once and as many in a period, so any window of time holds at most the sum of both."""
+    """Any window of a period holds at most the capacity and the refill of a bucket."""
     clock = Clock()
     bucket = TokenBucket(clock=clock)
     sent = []

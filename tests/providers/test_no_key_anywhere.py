@@ -1,4 +1,4 @@
-"""Whatever goes wrong with a service that repeats the key, the key is in nothing that is shown or written."""
+"""A key that a service repeats in an error is neither displayed nor written."""
 
 from __future__ import annotations
 

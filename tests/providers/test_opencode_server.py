@@ -1,4 +1,4 @@
-"""OpenCode by its HTTP server: one that does as OpenCode 1.18 does, in a process of its own, asked through a session."""
+"""OpenCode by its HTTP server: a stand-in for OpenCode 1.18 in its own process, and a session."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ async def test_cancelling_a_turn_aborts_it_and_ends_one_that_goes_on(asked: Aske
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[str]:
-    """A server that the person has started, with a password."""
+    """Start a server with a password, as the user may have done."""
     command = [sys.executable, str(STAND_IN), str(tmp_path / "prompts"), "serve"]
     environment = {"OPENCODE_SERVER_PASSWORD": "pw", "PATH": "/usr/bin:/bin"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:

@@ -1,4 +1,4 @@
-"""What models can hold and cost."""
+"""The context windows and the prices of models."""
 
 from __future__ import annotations
 

@@ -243,7 +243,7 @@ def test_nothing_heavy_is_imported() -> None:
     assert found.stdout.strip() in ("[]", "['ssl']")
 
 
-# --- lists of models: over the wire, remembered, not asked for too often ----------------------------------------------
+# --- lists of models: over the wire, remembered, not asked for too often ---
 
 
 def manager(server: LlmServer, vendor: str, key: str | None = KEY) -> ProviderManager:

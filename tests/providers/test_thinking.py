@@ -32,7 +32,7 @@ CASES = [
 
 
 async def split(chunks: Sequence[str], failure: ProviderError | None = None) -> tuple[str, str]:
-    """The answer and the thinking in text that comes in these chunks."""
+    """Return the answer and the thinking of a text in these chunks."""
 
     async def streamed() -> AsyncGenerator[ChatDelta, None]:
         for chunk in chunks:

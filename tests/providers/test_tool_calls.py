@@ -59,7 +59,7 @@ def calls_in(deltas: list[ChatDelta]) -> list[tuple[str, str, str]]:
 
 
 def offered(body: Any, vendor: str) -> list[tuple[str, str, Any]]:
-    """The tools of a request as (name, description, schema)."""
+    """Return the tools of a request as (name, description, schema)."""
     if vendor == "anthropic":
         return [(tool["name"], tool["description"], tool["input_schema"]) for tool in body["tools"]]
     return [
@@ -185,11 +185,11 @@ def test_pieces_that_repeat_the_name_are_one_call() -> None:
             index=index, id=identity, function=SimpleNamespace(name=name, arguments=arguments)
         )
 
-    chunks = [reading.take([piece("find", text)]) for text in ("", '{"query"', ': "a"}', "")]
+    chunks = [reading.read([piece("find", text)]) for text in ("", '{"query"', ': "a"}', "")]
     assert {chunk.number for found in chunks for chunk in found} == {0}
-    (other,) = reading.take([piece("find", '{"query": "b"}')])
+    (other,) = reading.read([piece("find", '{"query": "b"}')])
     assert other.number == 1
-    assert reading.take([piece("", "")]) == []
+    assert reading.read([piece("", "")]) == []
 
 
 @pytest.mark.parametrize("vendor", ["openai", "anthropic"])

@@ -1,14 +1,14 @@
-"""Whole planning turns over the wire: the planner, the retries, litellm and HTTP, with nothing left out."""
+"""Whole planning turns over the wire: the planner, the retries, litellm and HTTP."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from pydantic import SecretStr
 
 from agents import json_planner, played
@@ -23,8 +23,9 @@ from obsidian_agent.agent.events import (
     TextDelta,
     TokensUsed,
 )
-from obsidian_agent.agent.planner import PlanRequest, Sampling
+from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.privacy.untrusted_text import new_mark
+from obsidian_agent.agent.replies import Sampling
 from obsidian_agent.agent.turn.loop import Agent
 from obsidian_agent.agent.turn.prompts import system_prompt
 from obsidian_agent.providers.registry import open_provider
@@ -72,7 +73,7 @@ async def turn(server: LlmServer, vendor: str, silence: float = 60.0) -> list[Ag
 
 
 def without_text(events: list[AgentEvent]) -> list[AgentEvent]:
-    """The events but the text, its cost, and the question whether the selection may be sent."""
+    """Return the events except text, cost, and the question about the selection."""
     left_out = TextDelta | TokensUsed | ShareRequested | ShareDecided
     return [event for event in events if not isinstance(event, left_out)]
 

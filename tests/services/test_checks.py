@@ -1,4 +1,4 @@
-"""Folders, and files too large to be read, are moved only while they hold what the preview saw in them."""
+"""Folders and unreadably large files move only while they hold what the preview recorded."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def house(make_vault: MakeVault, tmp_path: Path) -> House:
 
 @pytest.fixture(params=["small", "big"])
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Whether the folder is known by hashes or by times."""
+    """Return the size of a folder, which is identified by hashes or, if big, by times."""
     if request.param == "big":
         monkeypatch.setattr(inventory, "HASHED_BYTES", 2)
     return str(request.param)

@@ -4,11 +4,12 @@ import errno
 import os
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from obsidian_agent.agent.events import (
     ExecutionResult,
@@ -64,7 +65,7 @@ class Desk:
         return [event for event in self.events if isinstance(event, kind)]
 
     def written(self) -> list[str]:
-        """The notes that have their new content."""
+        """Return the notes that have their new content."""
         return [
             name
             for name in ("one.md", "two.md", "three.md")
@@ -181,7 +182,7 @@ class TestDone:
         assert desk.heard(RunStarted) == [RunStarted(result.run_id or "", 2)]
         assert [event.text for event in desk.heard(StepStarted)] == [
             "Change one",
-            "vault.writeFile",
+            "Write file",
         ]
         assert [
             (event.completed, event.total, event.paths) for event in desk.heard(StepFinished)
@@ -656,11 +657,11 @@ def test_outputs_of_a_foreach_keep_their_places(
 
 
 class TestOutcomes:
-    """Steps whose changes are written by a later step, as when notes are tagged and then renamed."""
+    """Steps whose changes a later step writes, as when notes are tagged and then renamed."""
 
     @staticmethod
     def joined() -> Preview:
-        """The first step changes one.md and two.md, which the second and third write; the fourth writes three.md."""
+        """Change one.md and two.md in step 1; steps 2 and 3 write them, step 4 writes three.md."""
         preview = previewed([], *EDITS)
         pairs = frozenset({(0, 1), (0, 2)})
         return replace(preview, change_set=replace(preview.change_set, joined=pairs))

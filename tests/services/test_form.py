@@ -48,6 +48,7 @@ SAMPLES: Final[Mapping[str, str]] = {
     "number": "2",
     "boolean": "true",
     "list": "one, two",
+    "names": "one, two",
     "path": "Ideas.md",
     "text": "some text",
 }
@@ -78,7 +79,7 @@ class World:
 
 
 def plain(recipe: Recipe) -> Recipe:
-    """The recipe as a plan, also where it answers a question."""
+    """Return the recipe as a plan, also where it answers a question."""
     return recipe.model_copy(update={"answer": None, "needs": ()})
 
 

@@ -1,4 +1,4 @@
-"""Hooks: they hear what happens, before_run may stop a run, and nothing of them changes or stops anything else."""
+"""Hooks receive events, before_run may stop a run, and nothing else of them has an effect."""
 
 from __future__ import annotations
 

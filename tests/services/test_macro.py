@@ -80,7 +80,7 @@ def test_literals_are_short_texts_without_references_folders_of_paths_and_number
     ]
 
 
-# --- a literal becomes a parameter -----------------------------------------------------------------------------------------------
+# --- a literal becomes a parameter ---
 
 
 def test_a_text_is_replaced_wherever_it_stands_as_a_word_of_its_own():
@@ -128,7 +128,7 @@ def test_a_text_that_the_plan_does_not_hold(text):
         promote(seed(), text, "x")
 
 
-# --- from a run to a macro and back ----------------------------------------------------------------------------------------------
+# --- from a run to a macro and back ---
 
 
 def test_texts_with_old_values_are_not_kept():

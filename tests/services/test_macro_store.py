@@ -55,7 +55,7 @@ def store(vault: VaultStore, tmp_path: Path) -> MacroStore:
     )
 
 
-# --- reading a document ---------------------------------------------------------------------------------------------------------
+# --- reading a document ---
 
 
 def test_names_that_nothing_declares_become_parameters_where_they_must_be():
@@ -140,7 +140,7 @@ def test_deletes_and_commands_are_judged_when_a_macro_runs():
     ) == ["folderName"]
 
 
-# --- keeping --------------------------------------------------------------------------------------------------------------------
+# --- keeping ---
 
 
 def test_what_is_saved_reads_back(store):
@@ -261,11 +261,11 @@ def test_goal_and_lines_say_the_values(vault):
     assert made["steps"][0]["args"]["path"] == "Projects/${projectName}.md"
 
 
-# --- trust ----------------------------------------------------------------------------------------------------------------------
+# --- trust ---
 
 
 def placed(vault: VaultStore, document: Macro, file: str) -> Path:
-    """The macro as a file that a sync or a clone brought."""
+    """Return the macro as a file that a sync or a clone brought."""
     path = Path(vault.real_path) / ".obsidian-agent" / "macros" / f"{file}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document.to_json()))

@@ -1,4 +1,4 @@
-"""A model picks from the menu: what it is sent, what its choice comes to, and what happens where it fails."""
+"""A model picks from the menu: its input, the result of its choice, and its failures."""
 
 from __future__ import annotations
 
@@ -362,7 +362,7 @@ async def test_a_question_that_was_asked_back_is_answered_by_number(
 async def test_a_doubted_choice_is_offered_without_the_value_that_is_too_much(
     desk: Desk, server: LlmServer
 ) -> None:
-    """Small models fill in what nobody said; picking the second candidate takes one optional value back."""
+    """Small models invent values; picking the second candidate removes one optional value."""
     server.play(
         choice({"action": "rename-tag", "from": "idea", "to": "thought", "folder": "Elsewhere"})
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agents import NOTES, Person, call, calls, model_turns, no, played, propose, yes
 from obsidian_agent.agent.conversation import Conversation

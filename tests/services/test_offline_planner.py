@@ -10,8 +10,6 @@ from obsidian_agent.agent.events import AgentEvent, Answer, NeedsInput, PlanRead
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.offline.recipe import packaged, recipe_named
 from obsidian_agent.plan.model import ActionPlan
-from obsidian_agent.plan.policy import Policy
-from obsidian_agent.plan.validate import validate
 from obsidian_agent.services.macro import Macro
 from obsidian_agent.services.offline_planner import NO_SELECTION, OfflinePlanner
 from obsidian_agent.tools.core.tool import RunContext
@@ -27,7 +25,7 @@ def desk(make_vault: MakeVault) -> Desk:
 
 
 def filled(desk: Desk, name: str, **texts: Any) -> AgentEvent:
-    """What becomes of a recipe with values given as text."""
+    """Return the result of a recipe with values given as text."""
     recipe = recipe_named(name, packaged())
     assert recipe is not None
     return desk.planner.turn(desk.request("")).propose(recipe, texts)
@@ -40,7 +38,7 @@ def changes(desk: Desk, event: AgentEvent) -> dict[str, Any]:
     return effect(done)
 
 
-# --- context ------------------------------------------------------------------------------------------------------------------
+# --- context ---
 
 
 def test_the_selection_stays_a_reference_so_that_the_plan_runs_again(desk):
@@ -91,7 +89,7 @@ def test_a_daily_note_that_is_there_is_not_written_over(make_vault):
     assert changes(desk, filled(desk, "periodic-note")) == {}
 
 
-# --- what is not certain ------------------------------------------------------------------------------------------------------
+# --- what is not certain ---
 
 
 @pytest.mark.parametrize(
@@ -176,7 +174,7 @@ def test_who_chose_for_a_sentence_is_doubted(desk):
     assert doubted.message == "Is it this? Not used: “before 1 February”."
 
 
-# --- questions ----------------------------------------------------------------------------------------------------------------
+# --- questions ---
 
 
 def test_an_answer_says_what_was_looked_for(desk):
@@ -197,7 +195,7 @@ def test_an_order_is_no_question(desk):
     assert all(recipe_named(each.recipe, packaged()).answer for each in event.candidates)  # type: ignore[union-attr]
 
 
-# --- values -------------------------------------------------------------------------------------------------------------------
+# --- values ---
 
 
 @pytest.mark.parametrize(
@@ -241,12 +239,6 @@ def test_a_value_that_is_none_and_an_input_that_is_none_are_told(desk):
     assert "it has notes, folder" in unknown.problem.message
 
 
-def test_deleting_is_up_to_the_policy(desk):
-    plan = desk.plan("Delete the folder Archive")
-    checked = validate(plan.to_json(), TOOLS, Policy())
-    assert [problem.code for problem in checked.problems] == ["DELETE_DISABLED"]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -285,7 +277,7 @@ def test_a_description_may_hold_what_looks_like_a_reference(desk):
     assert event.sources == ("Inbox.md",)
 
 
-# --- macros -------------------------------------------------------------------------------------------------------------------
+# --- macros ---
 
 
 def macro(name: str = "New project", **fields: Any) -> Macro:

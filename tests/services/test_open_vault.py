@@ -40,7 +40,7 @@ class Followed:
             assert self._told.wait_for(condition, timeout=60)
 
     def files(self) -> set[str]:
-        """What the index knows without being asked to look."""
+        """Return the index's state without a refresh."""
         keeper = self.session.vault.keeper
         return (
             set()

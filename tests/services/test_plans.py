@@ -7,10 +7,10 @@ import threading
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from obsidian_agent.agent.events import AgentEvent, TurnFailed
 from obsidian_agent.bootstrap import Wiring, build_session
-from obsidian_agent.dataclass import replace
 from obsidian_agent.services.plans import PreviewOptions
 from obsidian_agent.tools.search import search
 from support import MakeVault

@@ -1,4 +1,4 @@
-"""Rules: due once for each time, over clocks that jump; what they come to waits and is not repeated."""
+"""Rules: due once for each time, over clocks that jump; their plans wait and are not repeated."""
 
 from __future__ import annotations
 

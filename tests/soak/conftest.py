@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture
 def tell(request: pytest.FixtureRequest) -> Callable[[str, int, Sequence[str]], None]:
-    """Takes a fault, at how many points it was tried, and the violations (`sweep.Tell`); prints a line, and fails when there are some."""
+    """Print a fault, the number of points tried and the violations (`sweep.Tell`); fail on any."""
 
     def take_down(fault: str, points: int, violations: Sequence[str]) -> None:
         request.node.user_properties.append(

@@ -1,6 +1,6 @@
-"""One command of a crash test, run as a process of its own so that it can be killed: `driver.py COMMAND BASE`.
+"""One command of a crash test, in a process that can be killed: `driver.py COMMAND BASE`.
 
-BASE holds `vault`, `state` and `beside`, a folder that nobody may touch.
+BASE holds `vault`, `state` and `beside`, a folder that must stay unchanged.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PRIVATE = "Daily/two.md"
 
 
 def plan() -> Preview:
-    """Every kind of operation, names that are used twice, and a file that changes where it has moved to."""
+    """Return every kind of operation, reused names, and a moved file that changes."""
     return previewed(
         [make("New"), make("New/Deep"), create("New/Deep/note.md", b"new\n" * 100)],
         modify("Daily/one.md", OLD["Daily/one.md"], b"# One\r\nsee [[Zwei]]\r\n"),
@@ -74,7 +74,7 @@ def plan() -> Preview:
 
 
 def lay_out(base: Path) -> None:
-    """The vault as it is at first, without a state folder."""
+    """Create the initial vault, without a state folder."""
     shutil.rmtree(base, ignore_errors=True)
     for name, content in OLD.items():
         path = base / "vault" / name
@@ -86,7 +86,7 @@ def lay_out(base: Path) -> None:
 
 
 def cut_off(store: VaultStore, journal: Journal) -> None:
-    """A run that ends in the middle, as after a power loss: a torn file, and temporary files whose removal was lost."""
+    """Interrupt a run as a power loss does: a torn file, and temporary files that came back."""
     real, done = Applier.carry_out, 0
 
     def carry_out(self: Applier, action: Action, number: int, content: bytes = b"") -> bool:
@@ -109,7 +109,7 @@ def cut_off(store: VaultStore, journal: Journal) -> None:
 
 
 STATE = ("settings", "trust", "audit", "thread", "macro", "index", "doctor")
-"""What is written besides runs: each is old or new whatever happens, and can be written afterwards."""
+"""State outside runs: each is old or new after a crash, and can be written again."""
 
 
 def write_state(what: str, base: Path, value: str) -> None:
@@ -143,7 +143,7 @@ def write_state(what: str, base: Path, value: str) -> None:
 
 
 def read_state(what: str, base: Path) -> str:
-    """The value that a piece of state has. Raises what its reader raises."""
+    """Return the value of a piece of state. Raise the errors of its reader."""
     folder = base / "state"
     match what:
         case "settings":
@@ -177,7 +177,7 @@ def read_state(what: str, base: Path) -> str:
 
 
 def _indexed(base: Path, *, anew: bool = False) -> list[str]:
-    """The values that the index of the vault has as tags of a note."""
+    """Return the tags of a note in the index of the vault."""
     with VaultStore.open(base / "vault") as store:
         keeper = IndexKeeper(store, base / "state/index")
         index = keeper.rebuild() if anew else keeper.refresh()

@@ -1,4 +1,4 @@
-"""Kill a command, or let its system calls fail, at every point where it touches a folder (with strace)."""
+"""Kill a command, or let its system calls fail, wherever it touches a folder (with strace)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Point:
 
 
 def command(name: str, base: Path) -> list[str]:
-    """The command line of a driver command."""
+    """Return the command line of a driver command."""
     return [sys.executable, str(HERE / "driver.py"), name, str(base)]
 
 
@@ -73,7 +73,7 @@ def _only_reads(name: str, line: str) -> bool:
 
 
 def run_with(argv: Sequence[str], point: Point, fault: str) -> subprocess.CompletedProcess[str]:
-    """Run the command with a fault at a point: "signal=KILL", "error=EIO", …, with a "+" behind it from that point on."""
+    """Run the command with a fault at a point: "signal=KILL", "error=EIO"; "+" from there on."""
     assert STRACE is not None
     sticky = fault.endswith("+")
     inject = f"inject={point.name}:{fault.rstrip('+')}:when={point.count}{'+' if sticky else ''}"
@@ -102,7 +102,7 @@ def run_with(argv: Sequence[str], point: Point, fault: str) -> subprocess.Comple
 
 
 def flushes(argv: Sequence[str], log: Path) -> int:
-    """How many flushes of any kind the whole process makes."""
+    """Return the number of flushes of any kind in the whole process."""
     assert STRACE is not None
     trace = "trace=fsync,fdatasync,syncfs,sync_file_range,sync,msync"
     subprocess.run(
@@ -115,7 +115,7 @@ def flushes(argv: Sequence[str], log: Path) -> int:
 
 
 def stages(set_up: Callable[[], None], found: Sequence[Point]) -> Iterator[Point]:
-    """Each point in turn, with everything set up afresh before it."""
+    """Try every point in turn, with a fresh setup before it."""
     for point in found:
         set_up()
         yield point

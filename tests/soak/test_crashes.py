@@ -1,4 +1,4 @@
-"""Whatever happens at whatever system call: every note is as before or as after, nothing is left over, and one command ends it."""
+"""A crash at any system call: every note is old or new, and one command cleans up."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ pytestmark = [
 
 @pytest.fixture
 def base() -> Iterator[Path]:
-    """A fresh place, in memory where there is such a disk."""
+    """Return a fresh folder, in memory if the system has such a disk."""
     memory = Path("/dev/shm")
     folder = Path(
         mkdtemp(
@@ -67,7 +67,7 @@ class Stage:
             assert driver.main(name, self.base) == 0, name
 
     def broken(self) -> str | None:
-        """What is wrong with the vault after recovery, if anything."""
+        """Return the violations in the vault after recovery."""
         with (
             VaultStore.open(self.base / "vault") as store,
             Journal.open(self.base / "state", store) as journal,
@@ -100,7 +100,7 @@ class Stage:
         return f"recovery reported {problems}" if problems else None
 
     def unusable(self) -> str | None:
-        """What is wrong after a run that may have stopped half way, if anything: all it did must be undoable."""
+        """Return the violations of a run that may have stopped half way, which must be undoable."""
         with (
             VaultStore.open(self.base / "vault") as store,
             Journal.open(self.base / "state", store) as journal,
@@ -181,8 +181,10 @@ def test_every_call_of_what_comes_after_a_run_fails_once_or_for_good(
 
 @pytest.mark.parametrize("name", ["run", "undo", "redo", "finish", "roll-back"])
 def test_flushes(base: Path, name: str) -> None:
-    """A handful, whatever the number of files: log, register, vault, and the log's way into the database; making the journal and the vault's
-    id takes four more."""
+    """The number is small, whatever the number of files: log, register, vault, and the database.
+
+    Creating the journal and the vault's id takes four more.
+    """
     before = {"run": [], "undo": ["run"], "redo": ["run", "undo"]}.get(name, ["break"])
     Stage(base, *before)
     assert (

@@ -1,4 +1,4 @@
-"""Faults besides kills and errors of a run's own calls: state files, full disks, things that change places, clocks, terminals."""
+"""Faults besides kills: state files, full disks, exchanged folders, clocks, terminals."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(3600)]
 
 @pytest.fixture
 def base() -> Iterator[Path]:
-    """A fresh place, in memory where there is such a disk."""
+    """Return a fresh folder, in memory if the system has such a disk."""
     memory = Path("/dev/shm")
     folder = Path(
         mkdtemp(
@@ -51,7 +51,7 @@ def base() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-# --- state files -------------------------------------------------------------------------------------------------------------------
+# --- state files ---
 
 
 @pytest.mark.skipif(sweep.STRACE is None, reason="strace is not here")
@@ -99,12 +99,12 @@ def test_what_is_written_of_the_state_is_old_or_new(
     tell(f"{what} written: {fault}", len(found), violations)
 
 
-# --- full disks --------------------------------------------------------------------------------------------------------------------
+# --- full disks ---
 
 
 @contextmanager
 def small_disk(place: Path, size: str) -> Iterator[None]:
-    """A disk of its own at a folder; skips where that needs more rights than we have."""
+    """Mount a disk at a folder; skip if that needs more rights."""
     place.mkdir(parents=True, exist_ok=True)
     if subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place],
@@ -124,7 +124,7 @@ def small_disk(place: Path, size: str) -> Iterator[None]:
 def test_a_disk_with_little_room(
     base: Path, which: str, size: str, steps: range, tell: Tell
 ) -> None:
-    """Real short writes: the vault's disk is full and the journal's not, and the reverse; so many pages are left."""
+    """Write short for real: the vault's disk is full and the journal's not, or the reverse."""
     violations = []
     pages = list(steps)[::EVERY]
     for left in pages:
@@ -172,7 +172,7 @@ def test_a_disk_with_little_room(
     tell(f"little room on the disk of the {which}", len(pages), violations)
 
 
-# --- things that change places ---------------------------------------------------------------------------------------------------
+# --- things that change places ---
 
 
 def _swap_in(kind: str, path: Path, outside: Path) -> None:
@@ -227,7 +227,7 @@ def test_something_else_in_the_place_of_a_note(base: Path, when: str, tell: Tell
                 with patch.object(target, name, _once_before(getattr(target, name), happen)):
                     result = run(preview, store, journal)
         place = outside.parent / ("Daily/one.md" if kind == "folder above a link" else "kept.md")
-        # Who has a folder open writes into it, wherever it is carried off in that moment (dirhandles.MAX_AGE), and nowhere else.
+        # An open folder is written into even if it moves at that moment (dirhandles.MAX_AGE).
         if result.success and not (
             kind == "folder above a link" and place.read_bytes() == b"new\n"
         ):
@@ -256,7 +256,7 @@ def _once_before(real: Callable[..., object], happen: Callable[[], None]) -> Cal
     return wrapped
 
 
-# --- the journal, and the clock -----------------------------------------------------------------------------------------------------
+# --- the journal, and the clock ---
 
 
 def test_a_journal_that_is_cut_at_any_byte_of_its_register_or_is_another_vaults(
@@ -313,7 +313,7 @@ def test_a_clock_that_goes_back_a_day(base: Path, tell: Tell) -> None:
     tell("a clock that goes back a day", 1, violations)
 
 
-# --- the app in a terminal ----------------------------------------------------------------------------------------------------------
+# --- the app in a terminal ---
 
 
 class Terminal:

@@ -1,6 +1,6 @@
-"""Fifteen bugs, one against each demand of a program that may write into somebody's notes: the tests must find each of them.
+"""Fifteen bugs, one for each demand on a program that writes notes: the tests must notice each.
 
-A copy of the program gets the bug; the tests that answer for the demand are run on it, and must fail. Without it they must pass.
+A copy of the program gets the bug; the tests of the demand must fail on it, and pass without it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BATCH = 3
-"""Unchanged, the tests of all demands are run in one go; so many failing ones are enough to see what is wrong."""
+"""Maximum number of failures of one run; the unchanged program runs all tests at once."""
 
 
 class Bug(NamedTuple):
-    """A demand; the file, the text in it (once) and what stands there instead; and the tests that must notice."""
+    """A demand: file, unique text, replacement, and the tests that must fail."""
 
     demand: str
     file: str
@@ -71,7 +71,7 @@ BUGS = (
     Bug(
         "no control characters on the screen",
         "terminal_text.py",
-        "return _LINE_ODD.sub(lambda match: _shown(match.group(), _around(text, match)), text)",
+        "return _LINE_ODD.sub(lambda match: _replacement(match.group(), _around(text, match)), text)",
         "return text",
         "tests/tui/test_sanitize.py",
     ),
@@ -92,8 +92,8 @@ BUGS = (
     Bug(
         "trust is for a content",
         "services/trust.py",
-        'return "trusted" if known == sha256 else',
-        'return "trusted" if known is not None else',
+        "if trusted_sha256 == sha256:",
+        "if trusted_sha256 is not None:",
         "tests/services/vault_agents/test_library.py",
     ),
     Bug(
@@ -133,8 +133,8 @@ BUGS = (
     ),
     Bug(
         "one writer",
-        "journal/state_folder.py",
-        "        if not _lock(fd):\n            raise _busy(_holder(fd))\n",
+        "journal/lock.py",
+        "        if not wait_for_lock(fd, _LOCK_SECONDS):\n            raise _busy(_holder(fd))\n",
         "",
         "tests/journal/test_lock.py",
     ),
@@ -143,7 +143,7 @@ BUGS = (
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The program and its tests, to be changed."""
+    """Copy the program and its tests, for changes."""
     place = tmp_path_factory.mktemp("copy")
     for name in ("obsidian_agent", "tests", "bench", "fixtures", "docs"):
         shutil.copytree(

@@ -1,4 +1,4 @@
-"""The real app in a real terminal, over a vault and a state full of hostile text: every byte that reaches the terminal is Textual's own."""
+"""The app in a real terminal over hostile text: every byte in the terminal is Textual's own."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ TERMINAL = "E\x1b[8877mb\x1b]52;c;RVZJTA==\x07\x9b8877mx\x9d0;EVIL\x9c\u202egpj\
 OWN = re.compile(
     rb"\x1b\[(?!8877)[0-9;]*m|\x1b\]22;[a-z]+\x07|\x1b\[\d*(?:;\d*)?[HABCDJK]|\x1b\[\?\d+(?:\$p|[hl])|\x1b\[[<>=]\d*u|\x1b\[\?u|\x1b\[>\d+;?\d*[mq]|\x1b\[\d+ q|\x1b\[c"
 )
-"""What Textual writes: colours, but for that of no meaning in our text; the place of the cursor, the pointer, modes and questions of the terminal."""
+"""The output of Textual: colours, the cursor, the pointer, modes, and queries of the terminal."""
 FOREIGN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
 
 
 def _lay_out(place: Path) -> None:
-    """A vault of hostile notes, macros, agents, and conversations, a run and a log that tell of them."""
+    """Create a vault of hostile notes, macros, agents and conversations, with a run and a log."""
     vault, state = place / "vault", place / "state"
     step = {
         "id": "c",
@@ -152,7 +152,7 @@ SCREENS: dict[str, tuple[list[str], bool]] = {
     "the settings": ([F5], False),
     "the conversations and one of them": ([F4, DOWN, "\r"], True),
 }
-"""The keys that lead to each screen, and whether text of strangers is sure to be drawn on the way."""
+"""The keys to each screen; True if foreign text is certainly drawn on the way."""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere such names cannot be")

@@ -31,7 +31,7 @@ def store(tmp_path: Path) -> ThreadStore:
 
 
 def exchange(store: ThreadStore, thread_id: str, question: str, answer: str) -> None:
-    """A whole turn."""
+    """Record a whole turn."""
     file = store.file(thread_id)
     file.add({"k": "asked", "text": question, "time": store.now()})
     file.add({"k": "message", "role": "user", "text": question, "time": store.now()})

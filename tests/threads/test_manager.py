@@ -62,7 +62,7 @@ def store(make_vault: MakeVault) -> VaultStore:
 
 @pytest.fixture
 def make_chats(store: VaultStore, tmp_path: Path) -> MakeChats:
-    """Threads over scripts by name, `a` being the one of the settings; a second call is a restart."""
+    """Open threads over scripts by name; `a` is the default model. A second call is a restart."""
 
     def make(auto_title: bool = False, **scripts: list[dict[str, Any]]) -> ThreadManager:
         for name, answers in scripts.items():
@@ -436,7 +436,7 @@ async def test_room_is_made_when_the_person_asks_for_it(
     ]
     chats = make_chats(a=answers)
     thread = chats.create().id
-    with pytest.raises(ConfigError, match="nothing to summarise"):
+    with pytest.raises(ConfigError, match="nothing to summarize"):
         await chats.compact(thread)
     await ask(chats, thread, "First?")
     await ask(chats, thread, "Second?")
@@ -445,7 +445,7 @@ async def test_room_is_made_when_the_person_asks_for_it(
     assert (done.messages, done.by_model) == (2, True)
     assert done.after < done.before
     assert said(chats, thread)[: len(before)] == before, "people still see all of it"
-    assert said(chats, thread)[-1] == ("notice", done.words)
+    assert said(chats, thread)[-1] == ("notice", done.text)
     texts = [message.text for message in chats.open(thread).conversation.messages]
     assert "They talked of water." in texts[0]
     assert "Soil." in texts[-1]
@@ -453,11 +453,11 @@ async def test_room_is_made_when_the_person_asks_for_it(
     assert [message.text for message in again.open(thread).conversation.messages] == texts, (
         "also after a restart"
     )
-    with pytest.raises(ConfigError, match="nothing to summarise"):
+    with pytest.raises(ConfigError, match="nothing to summarize"):
         await again.compact(thread)
 
 
-async def test_a_model_that_was_not_told_a_conversation_does_not_get_it_to_summarise(
+async def test_a_model_that_was_not_told_a_conversation_does_not_get_it_to_summarize(
     make_chats: MakeChats, tmp_path: Path
 ) -> None:
     chats = make_chats(a=[{"text": "One."}, {"text": "Two."}], b=[{"text": "Summary."}])

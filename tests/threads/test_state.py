@@ -286,7 +286,7 @@ def test_pruning_keeps_everything_that_reading_needs() -> None:
     assert pruned(after) is None
 
 
-# --- conversations as notes -------------------------------------------------------------------------------------------
+# --- conversations as notes ---
 
 TIME = "2026-03-14T09:31:00.000+00:00"
 TEXT = "# Beds\n\nUse ${selection} and $${x} and `code`.\n```\n# no heading in code is lost\n```"

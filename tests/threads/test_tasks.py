@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from obsidian_agent.dataclass import replace
 from obsidian_agent.journal.records import StepOutcome, StepState
 from obsidian_agent.threads.state import ThreadState, thread_of
 from obsidian_agent.threads.tasks import OutcomesOf, plans_of, tasks_in, tasks_of
@@ -99,7 +99,7 @@ CHANGES: dict[StepState, StepOutcome] = {
 
 
 def outcomes(*states: StepState) -> OutcomesOf:
-    """The same outcomes of the steps for every run."""
+    """Return the same outcomes of the steps for every run."""
     names = ("one", "two", "three")
     found = [
         replace(CHANGES[state], step=name, state=state)

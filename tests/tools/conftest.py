@@ -1,4 +1,4 @@
-"""A bench for tools: a real vault in a temporary folder, an overlay over it, and calls as a plan makes them."""
+"""A bench for tools: a real vault in a temporary folder, an overlay, and calls as in a plan."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOW_MS = NOW.timestamp() * 1000
 
 @dataclass
 class Bench:
-    """One vault and one run over it; `run` folds what a tool proposes, so that the next call sees it."""
+    """One vault and one run; `run` folds a tool's proposal, so that the next call reads it."""
 
     folder: Path
     base: DiskView
@@ -41,21 +41,21 @@ class Bench:
     last: Proposal[Any] | None = field(default=None)
 
     def propose(self, name: str, /, **args: Any) -> Proposal[Any]:
-        """What a tool proposes for arguments as they stand in a plan; nothing is folded."""
+        """Return a tool's proposal for arguments of a plan, without folding it."""
         tool = TOOLS[name]
         return tool.propose(
             tool.input.model_validate(args), ToolContext(self.overlay, self.base, self.run_context)
         )
 
     def run(self, name: str, /, **args: Any) -> dict[str, Any]:
-        """The output document of a call whose changes are folded."""
+        """Return the output document of a call whose changes are folded."""
         self.last = self.propose(name, **args)
         self.overlay.apply(self.last.changes, self.steps)
         self.steps += 1
         return self.last.output.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     def refusal(self, name: str, /, **args: Any) -> str:
-        """The code of the error with which a call is refused."""
+        """Return the code of the error that refuses a call."""
         with pytest.raises(ObsidianAgentError) as caught:
             self.run(name, **args)
         return caught.value.problem().code
@@ -67,11 +67,11 @@ class Bench:
         return [problem.code for problem in self.last.warnings]
 
     def text(self, path: str) -> str:
-        """What a file holds after all calls."""
+        """Return the content of a file after all calls."""
         return self.overlay.read(paths.parse(path, PathUse.READ)).decode()
 
     def exists(self, path: str) -> bool:
-        """Whether there is an entry of exactly this path after all calls."""
+        """Return True if there is an entry of exactly this path after all calls."""
         return self.overlay.locate(paths.parse(path, PathUse.READ)) is not None
 
     def changes(self) -> list[tuple[str, str]]:
@@ -92,7 +92,7 @@ MakeBench = Callable[..., Bench]
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[MakeBench]:
-    """A factory: `bench({"a.md": "text", "folder/": ""}, active="a.md", selected=("text", (0, 0), (0, 4)), cursor=(0, 0))`."""
+    """Make benches: `bench({"a.md": "text", "folder/": ""}, active="a.md", cursor=(0, 0))`."""
     stores: list[VaultStore] = []
 
     def make(

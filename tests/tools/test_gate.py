@@ -30,6 +30,7 @@ REST: dict[str, dict[str, Any]] = {
     "vault.searchText": {"query": "a"},
     "vault.renameTag": {"from": "a", "to": "b"},
     "vault.renameProperty": {"from": "a", "to": "b"},
+    "vault.renameValue": {"property": "p", "from": ["a"], "to": "b"},
     "vault.takeSection": {"path": "a.md", "heading": "H"},
     "vault.retargetLinks": {"from": "b.md", "to": "a.md"},
     "vault.convertLinks": {"to": "markdown"},
@@ -46,6 +47,8 @@ REST: dict[str, dict[str, Any]] = {
     "vault.setTaskDue": {"text": "x", "due": "2026-01-01"},
     "vault.removeValues": {"property": "p", "values": ["a"]},
     "vault.addValues": {"property": "p", "values": ["a"]},
+    "vault.takeProperties": {"path": "a.md", "from": "b.md"},
+    "vault.propertyFromHeading": {"property": "p"},
 }
 
 PLACES = [
@@ -116,7 +119,7 @@ def test_no_path_argument_leaves_the_vault(bench, tmp_path, tool, name, many):
 
 
 def _refusal(vault, tool, args):
-    """The code with which a call is refused; `vault.readFiles` tells it in the file's place."""
+    """Return the code that refuses a call; `vault.readFiles` reports it for the file."""
     if tool is TOOLS["vault.readFiles"]:
         return vault.run(tool.name, **args)["files"][0]["error"].partition(":")[0]
     try:
@@ -138,7 +141,7 @@ ONLY_FOR_NEW_NAMES = {
     "PATH_EXTENSION",
     "PATH_COMPONENT",
 }
-"""What a new name may not be; to look for such a file is no harm, and finds none."""
+"""Forbidden new names; searching for such a file is harmless."""
 
 
 def _cases(shared: Path) -> list[dict[str, Any]]:
@@ -162,7 +165,7 @@ def test_no_path_of_other_peoples_cases_is_taken_by_any_tool(bench, shared):
     vault = bench({"a.md": "a\n# H\n", "b.md": "b"})
     taken = []
     for case in _cases(shared):
-        # The note that instructs agents is protected as a file; a folder may be the whole vault; where links are read from (`into`) nothing is.
+        # A note that instructs agents is a protected file; folders may be the vault.
         only_new = case["code"] in ONLY_FOR_NEW_NAMES or case["path"] == "AGENTS.md"
         for tool, name, many in PLACES:
             is_folder = name == "folder" or tool.name == "vault.ensureFolder"

@@ -111,6 +111,30 @@ def test_what_is_there_stays(bench, before, after):
     assert after is None or vault.text("n.md") == after
 
 
+def test_a_note_takes_the_properties_of_another_and_its_name_as_an_alias(bench):
+    own = "---\nstatus: open\ntags: [a]\n---\nx\n"
+    other = "---\nStatus: done\ntags: [a, b]\ndue: 2026-01-01\naliases: O\n---\n"
+    vault = bench({"n.md": own, "Sub/Other.md": other})
+    result = vault.run("vault.takeProperties", **{"path": "n.md", "from": "Sub/Other.md"})
+    assert result["properties"] == ["tags", "due", "aliases"]
+    assert vault.text("n.md") == (
+        "---\nstatus: open\ntags: [a, b]\ndue: 2026-01-01\naliases:\n  - O\n  - Other\n---\nx\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("text\n## First\n# Second\n", "---\ntitle: First\n---\ntext\n## First\n# Second\n"),
+        ("x\n", "x\n"),
+    ],
+)
+def test_a_property_is_set_to_the_first_heading(bench, before, after):
+    vault = bench({"n.md": before})
+    vault.run("vault.propertyFromHeading", path="n.md", property="title")
+    assert vault.text("n.md") == after
+
+
 def test_nothing_new_changes_nothing(bench):
     vault = bench({"n.md": "---\naliases: [AL]\n---\n"})
     assert (
@@ -437,3 +461,34 @@ def test_queries_are_only_reported_when_the_old_name_stays_in_use(bench):
     vault.run("vault.renameProperty", **{"from": "rating", "to": "score"}, path="a.md")
     assert vault.changes() == [("modify", "a.md")]
     assert vault.warnings == ["QUERY_MAY_CHANGE"] * 3
+
+
+def test_a_value_is_renamed_in_texts_and_lists_and_queries(bench):
+    vault = bench(
+        {
+            "A.md": "---\nstatus: todo # soon\nother: todo\n---\ntodo\n",
+            "B.md": '---\nStatus: [open, "todo", x, next]\n---\n',
+            "Q.base": "filters: 'status == \"todo\"'\n",
+        }
+    )
+    output = vault.run(
+        "vault.renameValue", **{"property": "status", "from": ["todo", "open"]}, to="next"
+    )
+    assert output["files"] == ["A.md", "B.md", "Q.base"]
+    assert vault.text("A.md") == "---\nstatus: next # soon\nother: todo\n---\ntodo\n"
+    assert vault.text("B.md") == "---\nStatus: [x, next]\n---\n"
+    assert vault.text("Q.base") == "filters: 'status == \"next\"'\n"
+
+
+def test_renaming_a_value_in_some_notes_lists_the_queries(bench):
+    vault = bench({"A.md": "---\ns: a\n---\n", "Q.md": '`= this.s = "a"`'})
+    vault.run("vault.renameValue", **{"property": "s", "from": ["a"]}, to="b", path="A.md")
+    assert (vault.text("Q.md"), vault.warnings) == ('`= this.s = "a"`', ["QUERY_MAY_CHANGE"])
+
+
+def test_a_value_that_no_note_has_and_tags_are_refused(bench):
+    vault = bench({"A.md": "---\ns: 1\ntags: [a]\n---\n"})
+    vault.run("vault.renameValue", **{"property": "s", "from": ["1"]}, to="b")
+    assert vault.warnings == ["TEXT_NOT_FOUND"]
+    call = {"property": "tags", "from": ["a"], "to": "b"}
+    assert vault.refusal("vault.renameValue", **call) == "ARGUMENT_INVALID"

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from obsidian_agent.errors import Conflict, ObsidianAgentError, ToolError
 from obsidian_agent.tools.core.tool import EditorPosition, Risk, utf16_length
@@ -104,7 +102,7 @@ NOTE = "# T\n- one\n- two\nend\n"
 SELECTED = ("- one\n- two", (1, 0), (2, 5))
 
 
-# --- looking ------------------------------------------------------------------------------------------------------------------
+# --- looking ---
 
 
 def test_get_selection(bench):
@@ -122,7 +120,7 @@ def test_get_active_file_path(bench):
     assert bench().run("editor.getActiveFilePath") == {"path": None}
 
 
-# --- editor.replaceSelection --------------------------------------------------------------------------------------------------
+# --- editor.replaceSelection ---
 
 
 def test_replace_selection(bench):
@@ -219,7 +217,7 @@ def test_an_empty_range_is_the_cursor(bench):
     assert vault.text("a.md").startswith("# Title!\n")
 
 
-# --- editor.insertAtCursor ----------------------------------------------------------------------------------------------------
+# --- editor.insertAtCursor ---
 
 
 def test_insert_at_cursor(bench):
@@ -326,9 +324,7 @@ def test_the_pipe_in_a_table_and_words_that_are_the_name(bench):
 
 def test_markdown_links_where_the_vault_wants_them(bench):
     vault = bench(VAULT, active="a.md", selected=("cell theory", (0, 4), (0, 15)))
-    vault.run_context = dataclasses.replace(
-        vault.run_context, link_style=LinkStyle("relative", markdown=True)
-    )
+    vault.run_context = replace(vault.run_context, link_style=LinkStyle("relative", markdown=True))
     vault.run("editor.linkSelection", path="Notes/Cells.md")
     assert vault.text("a.md").startswith("see [cell theory](Notes/Cells.md) now\n")
 

@@ -1,27 +1,31 @@
-"""How tests drive the app and read its screen."""
+"""Drivers of the app for tests, which press keys and read the screen."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import replace
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
+from msgspec.structs import replace
 from textual import _wait
 from textual.dom import DOMNode
-from textual.pilot import Pilot
+from textual.pilot import Pilot, WaitForScreenTimeout
 from textual.screen import Screen
 from textual.widgets import Static
 
-from obsidian_agent.bootstrap import Wiring, build_app_services, build_threads
+from agents import propose, scripted
+from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.cli.app import opened
 from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.providers.base import ChatDelta, ChatRequest
 from obsidian_agent.providers.keys import KeyStore
+from obsidian_agent.providers.scripted import ScriptedProvider
 from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.backend import Backend, BackendParts
 from obsidian_agent.tui.keyboard import age
@@ -30,11 +34,13 @@ from obsidian_agent.tui.widgets.panes import Panes
 from obsidian_agent.tui.widgets.plan import PlanPane
 from obsidian_agent.tui.widgets.prompt import Prompt
 from obsidian_agent.vault.filesystem.store import VaultStore
-from tui.fakes import FakeSession
+from support import settings_with
+from tui.samples import PROJECTS, plan_document
 
 if TYPE_CHECKING:
+    from obsidian_agent.agent.events import AgentEvent
+    from obsidian_agent.journal.records import HistoryEntry
     from obsidian_agent.services.session import Session
-    from obsidian_agent.threads.manager import ThreadManager
 
 ASKING = (
     "ask",
@@ -52,22 +58,29 @@ ASKING = (
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
 
+MODEL = "scripted/model"
+"""The model of `driving`."""
+
+NOTES: Mapping[str, str] = {
+    "Daily/2025-12-16.md": "# Tuesday\n\n- Garden\n- Kitchen\n- Roof\n",
+    "Ideas.md": "One\n",
+}
 
 LATE = 60.0
 """Seconds that no machine takes to handle a key."""
 
 FRAME = 0.02
-"""Seconds after which Textual has drawn what changed (it waits a 60th) and heeded another size (a 120th)."""
+"""Seconds after which Textual has drawn a change (1/60) and followed another size (1/120)."""
 
 PATIENCE = 60.0
-"""Seconds after which a test gives up on something that has to come. Only a machine that is very busy needs more than one of them."""
+"""Seconds after which a test gives up; only a very busy machine needs more than one."""
 
 assert vars(_wait).keys() >= {"SLEEP_GRANULARITY", "SLEEP_IDLE"}, (
     "Textual waits by other names now: every key would take ten times as long"
 )
 _wait.SLEEP_GRANULARITY, _wait.SLEEP_IDLE = 0.002, 0.001
-# Textual's pilot takes the app for idle once the process did nearly nothing for 20 ms, two or three times a key, and while anything else
-# is at work for a second; nothing public says otherwise. Whether it is idle `settle` asks the app itself.
+# Textual's pilot waits for 20 ms of an idle process, two or three times per key, and up to a second
+# while other work runs. `settle` asks the app itself.
 
 
 class Threads(ThreadPoolExecutor):
@@ -89,13 +102,17 @@ class Threads(ThreadPoolExecutor):
 
 
 class Driver:
-    """A running app with a fake session, a clock that the test moves, and shortcuts."""
+    """A running app, a clock that the test moves, and shortcuts."""
 
-    def __init__(self, app: ObsidianAgentApp, session: FakeSession, pilot: Pilot[None]) -> None:
+    vault: Path
+    """The folder of the vault."""
+    model: Model
+
+    def __init__(self, app: ObsidianAgentApp, session: Session, pilot: Pilot[None]) -> None:
         self.app, self.session, self.pilot = app, session, pilot
         self.now = time.monotonic() + 1.0
         app.keyboard.clock = lambda: self.now
-        # Between a key and its handling no time goes by, as slow as the machine may be, unless a test makes the key seconds old.
+        # A key is handled without delay on any machine, unless a test makes the key seconds old.
         app.keyboard.age = lambda event: waited if (waited := age(event)) > LATE else 0.0
         self._threads = Threads()
         asyncio.get_running_loop().set_default_executor(self._threads)
@@ -116,7 +133,7 @@ class Driver:
 
     @property
     def stage(self) -> str:
-        """What the work pane shows: idle, plan, run or result."""
+        """Return the content of the work pane: idle, plan, run or result."""
         return self.panes.work.stage
 
     @property
@@ -124,7 +141,7 @@ class Driver:
         return self.main.query_one(Prompt)
 
     async def opened(self) -> None:
-        """Until what the app shows is open, and the first line says who plans or a dialog is asked at once: below one nothing new is drawn."""
+        """Wait until the first line names the planner, or a dialog is open over it."""
         await self.settle()
         await self.until(
             lambda: (
@@ -133,9 +150,10 @@ class Driver:
         )
 
     async def settle(self, *held: str) -> None:
-        """Until every message was handled and drawn and neither a worker nor a thread is at work, however busy the machine is.
+        """Wait until all messages are handled and drawn, and no worker or thread is at work.
 
-        `held`: groups of workers that the test itself holds up. Over a dialog only its own workers count.
+        `held`: groups of workers that the test itself blocks. Over a dialog only its own workers
+        count.
         """
         while True:
             await self.until(lambda: self._quiet(held))
@@ -163,7 +181,7 @@ class Driver:
         )
 
     def _counts(self, node: DOMNode) -> bool:
-        """Whether work of this node has an end of its own: over a dialog the work of the screens below may wait for the answer."""
+        """Return True if work of this node ends by itself; work below a dialog may wait for it."""
         return len(self.app.screen_stack) == 1 or (
             node is not self.app and node.screen is self.app.screen
         )
@@ -172,7 +190,9 @@ class Driver:
         """Until something is so, and is still so after what is ready to run has run."""
         end = time.monotonic() + PATIENCE
         while True:
-            await self.pilot.pause()
+            # A screen that closes meanwhile never answers the pilot, which gives up after 30 s.
+            with suppress(WaitForScreenTimeout):
+                await self.pilot.pause()
             if true():
                 for _ in range(20):
                     await asyncio.sleep(0)
@@ -185,7 +205,7 @@ class Driver:
                 )
 
     async def on_top(self, screen: type[Screen[Any]]) -> None:
-        """Until a screen of this kind is on top, can be read, and has been looked at for a while."""
+        """Wait until a screen of this kind is on top and has been readable for a while."""
         await self.until(lambda: isinstance(self.app.screen, screen))
         await self.settle()
         self.wait_out_grace()
@@ -216,16 +236,57 @@ class Driver:
         self.now += 1.0
 
     async def planned(self, text: str = "Make notes") -> None:
-        """A plan is on the screen and the grace period is over."""
+        """Wait until a plan is on the screen and the grace period is over."""
         await self.send(text)
         self.wait_out_grace()
 
+    async def preview(self, *steps: Mapping[str, Any], **fields: Any) -> None:
+        """Preview a plan of these steps that no model made, until the grace period is over."""
+        self.main.turn.preview(plan_document(steps, **fields), frozenset(), {})
+        await self.settle()
+        self.panes.go("work")
+        await self.settle()
+        self.wait_out_grace()
+
+    async def play(self, *events: AgentEvent) -> None:
+        """Show the events of a turn that neither a vault nor a model comes to at will."""
+
+        async def stream() -> AsyncIterator[AgentEvent]:
+            for event in events:
+                yield event
+
+        self.main.turn.forget_plan()
+        self.main.turn.start(stream(), "Working")
+        await self.settle()
+        self.wait_out_grace()
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The visible files of the vault."""
+        return {
+            path.relative_to(self.vault).as_posix(): path.read_text()
+            for path in sorted(self.vault.rglob("*"))
+            if path.is_file() and not path.relative_to(self.vault).parts[0].startswith(".")
+        }
+
+    @property
+    def runs(self) -> list[HistoryEntry]:
+        """The runs of the vault, newest first."""
+        return self.session.runs.history()
+
+    @property
+    def messages(self) -> list[str]:
+        """The messages of the user in the conversation on the screen."""
+        chat = self.main.thread.chat
+        entries = chat.state.entries if chat is not None else ()
+        return [entry.text for entry in entries if entry.role == "person"]
+
     def screen(self) -> str:
-        """The text of the screen on top, line by line."""
+        """Return the text of the screen on top, line by line."""
         return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
 
     def hint(self) -> str:
-        """The remark above the message box; "" when there is none."""
+        """Return the remark above the message box, or ""."""
         hint = self.main.query_one("#hint")
         return str(hint.render()) if hint.display else ""
 
@@ -238,55 +299,83 @@ class Driver:
         return "\n".join(str(entry.render()) for entry in self.panes.chat.transcript.query(Static))
 
 
-def build_fake_app(
-    session: FakeSession,
-    store: VaultStore,
-    place: Path,
-    *,
-    threads: ThreadManager | None = None,
-    settings: LiveSettings | None = None,
-    theme: str | None = None,
-) -> ObsidianAgentApp:
-    """The app as it ships, with threads, services and settings under `place`; only the session is a fake one."""
-    wiring = Wiring(store, place / "state", settings=settings or LiveSettings())
-    real = cast("Session", session)
-    threads = threads or build_threads(wiring, real)
-    services = replace(
-        build_app_services(wiring, real, threads), keys=KeyStore(place / "keys.toml", lambda: None)
-    )
-    return ObsidianAgentApp(
-        Backend(session.name, lambda: BackendParts(real, threads, services, wiring.settings)),
-        theme=theme,
-    )
+class Model:
+    """A scripted model. It waits for `gate`; after its script it proposes `PROJECTS`."""
+
+    name = MODEL
+    address = ""
+    local = False
+
+    def __init__(self, *answers: Mapping[str, Any]) -> None:
+        self._answers = [scripted(answer) for answer in answers]
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
+        answer = self._answers.pop(0) if self._answers else scripted(propose(PROJECTS))
+        async for delta in answer.stream(request):
+            await self.gate.wait()
+            yield delta
 
 
 @contextmanager
-def fake_app(session: FakeSession, **parts: Any) -> Iterator[ObsidianAgentApp]:
-    """`build_fake_app` over an empty vault that is gone afterwards."""
-    with TemporaryDirectory() as place:
-        (Path(place) / "Vault").mkdir()
-        with VaultStore.open(Path(place) / "Vault") as store:
-            yield build_fake_app(session, store, Path(place), **parts)
+def wired(
+    folder: Path,
+    model: Model,
+    files: Mapping[str, str] = NOTES,
+    settings: LiveSettings | None = None,
+    name: str = "Vault",
+) -> Iterator[Wiring]:
+    """Open a new vault of `files` in a folder, with the state of the app beside it."""
+    vault = folder / name
+    vault.mkdir()
+    for path, text in files.items():
+        (vault / path).parent.mkdir(parents=True, exist_ok=True)
+        (vault / path).write_bytes(text.encode())
+    with (
+        VaultStore.open(vault) as store,
+        patch.object(ScriptedProvider, "load", lambda path: model),
+    ):
+        settings = settings or settings_with(model=MODEL)
+        yield Wiring(store, folder / "state", policy=None, settings=settings)
 
 
 @asynccontextmanager
 async def driving(
-    session: FakeSession | None = None, size: tuple[int, int] = (120, 40), **parts: Any
+    *answers: Mapping[str, Any],
+    files: Mapping[str, str] = NOTES,
+    size: tuple[int, int] = (120, 40),
+    settings: LiveSettings | None = None,
+    theme: str | None = None,
+    model: Model | None = None,
+    name: str = "Vault",
+    before: Callable[[Wiring], object] = lambda wiring: None,
 ) -> AsyncIterator[Driver]:
-    """Run the app with a fake session; `parts` as in `build_fake_app`."""
-    session = session or FakeSession()
-    with fake_app(session, **parts) as app:
-        async with app.run_test(size=size, notifications=True) as pilot:
-            driver = Driver(app, session, pilot)
-            await driver.opened()
+    """Run the app as the command line builds it, over a new vault of `files`.
+
+    Its model has a script of `answers`, or is `model`. `before` prepares the vault, its history or
+    its saved actions.
+    """
+    model = model or Model(*answers)
+    with (
+        TemporaryDirectory(prefix="oa-") as folder,
+        wired(Path(folder), model, files, settings, name) as wiring,
+    ):
+        before(wiring)
+        async with driving_real(wiring, size, theme=theme) as driver:
+            driver.model = model
             yield driver
 
 
 @asynccontextmanager
 async def driving_real(
-    wiring: Wiring, size: tuple[int, int] = (120, 40), *, first_start: bool = False
+    wiring: Wiring,
+    size: tuple[int, int] = (120, 40),
+    *,
+    first_start: bool = False,
+    theme: str | None = None,
 ) -> AsyncIterator[Driver]:
-    """Run the app as the command line builds it, over a vault on disk. Never with the keyring of whoever runs this."""
+    """Run the app of the command line over a vault on disk, without the system's keyring."""
 
     def opening() -> BackendParts:
         parts = opened(wiring)
@@ -297,8 +386,10 @@ async def driving_real(
             ),
         )
 
-    app = ObsidianAgentApp(Backend(wiring.store.name, opening), first_start=first_start)
+    backend = Backend(wiring.store.name, opening)
+    app = ObsidianAgentApp(backend, theme=theme, first_start=first_start)
     async with app.run_test(size=size, notifications=True) as pilot:
-        driver = Driver(app, cast("FakeSession", app.backend.parts.session), pilot)
+        driver = Driver(app, app.backend.parts.session, pilot)
+        driver.vault = Path(wiring.store.real_path)
         await driver.opened()
         yield driver

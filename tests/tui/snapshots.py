@@ -1,7 +1,8 @@
-"""What a screen looks like as text that a person can read and compare: its characters, and the style of each cell by the theme's names.
+"""Pictures of screens as readable text: characters, and each cell's style by names of the theme.
 
-Ours, not pytest-textual-snapshot: its SVG of one screen in one theme has 60 to 150 kB, names colours by class numbers that all change
-when one cell does, and cannot be read in a diff. Here both themes share one text, and "error on surface" says what is meant.
+Ours, not pytest-textual-snapshot: its SVG of one screen in one theme has 60 to 150 kB, names
+colours by class numbers that all change when one cell does, and cannot be read in a diff. Here both
+themes share one text, and "error on surface" is a style.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ Cell = tuple[str, Style]
 
 
 def cells(app: Driver) -> list[list[Cell]]:
-    """The cells of the screen, row by row."""
+    """Return the cells of the screen, row by row."""
     rows = app.app.screen._compositor.render_strips()
     return [
         [(char, segment.style or Style()) for segment in row for char in segment.text]
@@ -48,9 +49,9 @@ def cells(app: Driver) -> list[list[Cell]]:
 
 
 async def picture(app: Driver) -> str:
-    """The screen in both themes: the rows, under each the runs of its styles, and what the letters stand for.
+    """Return the screen in both themes: rows, the runs of their styles, and the legend.
 
-    What cannot be read fails at once.
+    Unreadable text fails at once.
     """
     for screen in app.app.screen_stack:
         for field in screen.query("Input, TextArea").results():
@@ -90,7 +91,7 @@ async def picture(app: Driver) -> str:
 
 
 def unreadable(app: Driver) -> Iterator[str]:
-    """The words on the topmost screen that its own colours hide. What a dialog dims behind it and keys without an effect are left out."""
+    """Return the words on the topmost screen that have no contrast, without dimmed parts."""
     screen = app.app.screen
     top = screen.region if len(app.app.screen_stack) == 1 else screen.children[0].region
     without_effect = [key.region for key in screen.query("FooterKey.-disabled")]
@@ -108,9 +109,9 @@ def unreadable(app: Driver) -> Iterator[str]:
 
 
 async def looks(name: str, app: Driver) -> None:
-    """Compare the screen on top with the file of its picture at this size; with `UPDATE_SNAPSHOTS` write it.
+    """Compare the screen on top with its picture at this size; `UPDATE_SNAPSHOTS` writes it.
 
-    A screen that is drawn in several steps is read again; one that stays wrong fails after some seconds.
+    A screen that is drawn in several steps is read again; a wrong one fails after some seconds.
     """
     width, height = app.app.size
     file = FOLDER / f"{name}-{width}x{height}.txt"
@@ -196,7 +197,7 @@ def _pair(dark: str, light: str) -> str:
 
 
 def contrast(first: str, second: str) -> float:
-    """How well one colour can be read on the other, from 1 to 21 (WCAG 2.2)."""
+    """Return the contrast of two colours, from 1 to 21 (WCAG 2.2)."""
     bright, dull = sorted((_luminance(first), _luminance(second)), reverse=True)
     return (bright + 0.05) / (dull + 0.05)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from obsidian_agent.offline.recipe import packaged
 from obsidian_agent.tui.action_search import Action, ranked

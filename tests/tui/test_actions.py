@@ -1,25 +1,24 @@
-"""Actions without a model: offered while a message is typed, picked, filled in, and all of them on one screen."""
+"""Actions without a model: suggested while typing, picked, filled in, and listed on a screen."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from textual.widgets import Static
 
 from llm_server import LlmServer, Reply
-from obsidian_agent.agent.events import Candidate
-from obsidian_agent.bootstrap import Wiring
+from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.offline.note_set import ACTIVE
 from obsidian_agent.offline.recipe import packaged
 from obsidian_agent.services.fields import Field
 from obsidian_agent.services.focus import Focus
+from obsidian_agent.services.macro import Macro
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.screens.dialogs import Pick
 from obsidian_agent.tui.screens.macros import Candidates
@@ -29,8 +28,8 @@ from obsidian_agent.tui.widgets.prompt import Likely
 from obsidian_agent.tui.widgets.transcript import Transcript
 from obsidian_agent.vault.filesystem.store import VaultStore
 from support import settings_with
-from tui.driving import Driver, driving, driving_real
-from tui.fakes import FakeSession, saved
+from tui.driving import MODEL, Driver, driving, driving_real
+from tui.samples import create, plan_of
 
 NOTES = {
     "Recipes/Soup.md": "---\nstatus: tried\n---\n# Soup\n\n## Broth\n\n## Noodles\n\n#winter\n",
@@ -49,7 +48,7 @@ async def real(
     first_start: bool = False,
     **values: str,
 ) -> AsyncIterator[Driver]:
-    """The app over a vault on disk."""
+    """Open the app over a vault on disk."""
     vault = tmp_path / "Vault"
     for name, text in NOTES.items():
         (vault / name).parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +64,7 @@ def likely(app: Driver) -> tuple[str, ...]:
     return app.main.query_one(Likely).titles
 
 
-# --- while a message is typed -------------------------------------------------------------------------------------------------
+# --- while a message is typed ---
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
@@ -103,22 +102,21 @@ async def test_the_line_is_gone_without_a_message_and_for_commands(tmp_path: Pat
 async def test_tab_takes_a_suggestion_and_moves_the_focus_as_ever_where_no_action_stands_there() -> (
     None
 ):
-    session = FakeSession(likely=[Candidate("Move notes", None, {}, (), "move")])
-    async with driving(session) as app:
+    async with driving(settings=LiveSettings()) as app:
         await app.press("tab")
         assert app.app.focused is not app.prompt
         app.prompt.focus()
         await app.press(*"/hist", "tab")
         assert app.prompt.text == "/history"
-        assert session.called("suggest") == []
 
 
-async def test_a_title_of_a_foreign_action_is_text(tmp_path: Path) -> None:
-    session = FakeSession(likely=[Candidate("[red]Mine[/] \x1b[2J", None, {}, (), "macro:x")])
-    async with driving(session) as app:
+async def test_a_title_of_a_foreign_action_is_text() -> None:
+    macro = Macro("[red]Mine[/]", plan_of([create("new", "A.md")]))
+    async with driving(
+        settings=LiveSettings(), before=lambda wiring: build_session(wiring).saved.put(macro)
+    ) as app:
         await app.press(*"mine")
         assert "[red]Mine[/]" in app.screen()
-        assert "\x1b" not in app.screen()
 
 
 async def test_a_remote_model_that_plans_leaves_the_line_away_and_a_local_one_that_picks_does_not(
@@ -137,22 +135,20 @@ async def test_a_remote_model_that_plans_leaves_the_line_away_and_a_local_one_th
 
 
 async def test_nothing_is_offered_while_a_turn_runs() -> None:
-    session = FakeSession(
-        likely=[Candidate("Move notes", None, {}, (), "move")], gate=asyncio.Event()
-    )
-    async with driving(session) as app:
+    settings = settings_with(model=MODEL, planning="menu")
+    async with driving({"text": "Hello."}, {"text": "Hello."}, settings=settings) as app:
+        app.model.gate.clear()
         app.prompt.text = "Hello"
         await app.pilot.press("enter")
         await app.pilot.press(*"move")
         await app.settle("turn")
         assert likely(app) == ()
-        assert session.gate is not None
-        session.gate.set()
+        app.model.gate.set()
         await app.settle()
-        assert likely(app) == ("Move notes",)
+        assert len(likely(app)) == 3
 
 
-# --- from a sentence that nobody understands to a run ---------------------------------------------------------------------------
+# --- from a sentence that nobody understands to a run ---
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
@@ -344,7 +340,7 @@ async def test_a_remark_is_about_its_text_also_when_the_next_field_got_the_focus
         assert "“nothing like it” is not a search for notes." in app.screen()
 
 
-# --- all actions ----------------------------------------------------------------------------------------------------------------
+# --- all actions ---
 
 
 async def test_f2_has_every_action_by_subject_and_finds_one_by_letters(tmp_path: Path) -> None:
@@ -401,16 +397,14 @@ def rows_of(app: Driver) -> list[Any]:
 async def test_letters_that_find_an_action_delete_none_and_an_action_of_the_program_cannot_be_deleted() -> (
     None
 ):
-    session = FakeSession()
-    session.saved.macros = [saved("Deed")]
-    async with driving(session) as app:
+    macro = Macro("Deed", plan_of([create("new", "A.md")]))
+    async with driving(before=lambda wiring: build_session(wiring).saved.put(macro)) as app:
         await app.press("f2", *"deed")
         assert isinstance(app.app.screen, Actions)
-        assert [row.text for row in rows_of(app)] == ["Deed"]  # type: ignore[attr-defined]
-        assert session.called("delete") == []
-        await app.press("tab", "slash", "x")
+        assert rows_of(app)[0].text == "Deed"
+        await app.press("tab", "slash", *"xqz")
         assert "No matching action" in app.screen()
-        assert session.called("export") == []
+        assert [macro.name for macro in app.session.saved.list()] == ["Deed"]
 
 
 async def test_an_action_of_the_program_cannot_be_renamed(tmp_path: Path) -> None:
@@ -426,7 +420,7 @@ async def test_the_command_finds_too(tmp_path: Path) -> None:
         assert rows_of(app)
 
 
-# --- the first start ------------------------------------------------------------------------------------------------------------
+# --- the first start ---
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Another agent in the app: how it stands in the first line, its plan under the same key, and in red what it did behind everybody's back."""
+"""Another agent in the app: its first line, its plan under the same key, and a red warning."""
 
 from __future__ import annotations
 

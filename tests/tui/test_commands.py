@@ -248,7 +248,7 @@ async def test_what_did_not_come_out_can_be_repaired(
             assert (vault / "Beans.md").read_text() == "Somebody was faster."
 
 
-# --- the table of commands --------------------------------------------------------------------------------------------
+# --- the table of commands ---
 
 COMMANDS = MainScreen.commands()
 
@@ -272,7 +272,7 @@ def test_names_are_unique_and_can_be_written() -> None:
 def test_a_command_is_called(message: str, name: str, known: bool, rest: str) -> None:
     found = parse_call(message, COMMANDS)
     assert found is not None
-    assert (found.name, found.command is not None, found.rest) == (name, known, rest)
+    assert (found.name, found.command is not None, found.argument) == (name, known, rest)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from obsidian_agent.tui.widgets.diff import parse_diff, word_marks, wrap
+from obsidian_agent.tui.diff_lines import parse_diff, word_marks
+from obsidian_agent.tui.widgets.diff import wrap
 from obsidian_agent.vault.views.diff import unified_diff
 
 words = st.text(st.sampled_from("ab cé日\t👍-+@"), max_size=30)
@@ -55,6 +56,16 @@ def test_control_characters_and_line_ends_are_visible() -> None:
 def test_a_missing_newline_at_the_end_is_said() -> None:
     diff = parse_diff(unified_diff(b"a", b"b", "a", "a"))
     assert [line.kind for line in diff.lines] == ["hunk", "del", "note", "add", "note"]
+
+
+def test_text_after_a_last_line_without_newline_is_only_added() -> None:
+    diff = parse_diff(unified_diff(b"a\nlast", b"a\nlast\nnew\n", "a", "a"))
+    assert [(line.kind, line.text, line.old, line.new) for line in diff.lines[1:]] == [
+        ("same", "a", 1, 1),
+        ("same", "last", 2, 2),
+        ("add", "new", None, 3),
+    ]
+    assert (diff.added, diff.removed) == (1, 0)
 
 
 def test_words_that_differ_are_marked() -> None:

@@ -1,4 +1,4 @@
-"""The app ends with its terminal, and when the system asks for it, in a process and a terminal of its own."""
+"""The app ends with its terminal, and when the system asks, in a process of its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from obsidian_agent.tui.driver import with_hangup_detection
 from support import MakeVault
 
 SILENT = b"\t"
-"""The key that leaves the message box: nothing blinks any more, so nobody hears by drawing that the terminal is gone."""
+"""The key that leaves the message box: without a blinking cursor nothing is drawn any more."""
 
 
 def _hears_hang_up() -> None:
@@ -42,7 +42,7 @@ def _has_no_controlling_terminal() -> None:
 
 
 def _app_over(vault: str, place: Path) -> list[str]:
-    """The command line of the app, with its state under `place`."""
+    """Return the command line of the app, with its state under `place`."""
     words = [sys.executable, "-m", "obsidian_agent", "app", vault, "--offline"]
     return [*words, "--state-dir", os.fspath(place / "state")]
 

@@ -2,14 +2,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from pathlib import Path
 
 import pytest
 
+from faults import held_before
 from obsidian_agent.agent.events import AgentEvent, RunFinished, TextDelta, TurnFailed
+from obsidian_agent.bootstrap import build_session
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.tui.event_stream import EventStream
-from tui.fakes import FakeSession, plan_of, sample_preview
+from tui.driving import Model, wired
+from tui.samples import PROJECTS
 
 
 class Screen:
@@ -111,24 +114,28 @@ async def test_nothing_that_comes_after_giving_up_is_shown() -> None:
     assert screen.events == [TextDelta("said")]
 
 
-async def test_cancelling_the_worker_does_not_stop_a_write_but_cancel_run_does() -> None:
+async def test_cancelling_the_worker_does_not_stop_a_write_but_cancel_run_does(
+    tmp_path: Path,
+) -> None:
     screen = Screen()
-    session: Any = FakeSession(gate=asyncio.Event())
     stream = EventStream(screen.batches.append)
     assert stream.cancel_run() is False
-    task = asyncio.create_task(stream.execute(session, sample_preview(plan_of()), "person"))
-    for _ in range(10):
-        await asyncio.sleep(0)
-    assert stream.is_writing
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert stream.is_writing
-    assert stream.cancel_run() is True
-    assert stream.cancel_run() is False
-    assert session.gate is not None
-    session.gate.set()
-    await stream.wait_until_written()
+    with wired(tmp_path, Model()) as wiring, held_before("Projects/Kitchen.md") as held:
+        plans = build_session(wiring).plans
+        preview = plans.dry_run(PROJECTS)
+        task = asyncio.create_task(stream.execute(plans, preview, "person"))
+        await asyncio.to_thread(held.reached.wait)
+        assert stream.is_writing
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert stream.is_writing
+        assert stream.cancel_run() is True
+        assert stream.cancel_run() is False
+        held.go.set()
+        await stream.wait_until_written()
     finished = screen.events[-1]
     assert isinstance(finished, RunFinished)
     assert finished.result.status == "cancelled"
+    assert (tmp_path / "Vault/Projects/Kitchen.md").exists()
+    assert not (tmp_path / "Vault/Projects/Sourdough.md").exists()

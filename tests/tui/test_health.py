@@ -134,6 +134,24 @@ async def test_an_ignored_finding_is_gone_and_its_reason_stored(tmp_path: Path) 
         assert list(HealthRecord(tmp_path / "state", store).ignored().values()) == ["mine"]
 
 
+async def test_an_ignored_finding_is_listed_apart_and_can_be_reported_again(tmp_path: Path) -> None:
+    async with messy(tmp_path) as driver:
+        await opened(driver, "/health unlinked-note")
+        await driver.press("down", "i")
+        await driver.on_top(ValuesForm)
+        await driver.press(*"mine", "ctrl+s")
+        await driver.on_top(Health)
+        await driver.press("end", "enter", "down")
+        assert "mine" in driver.screen()
+        await driver.press("space")
+        assert "not repaired" in driver.screen()
+        await driver.press("i")
+        assert "3 findings" in driver.screen()
+        assert "ignored" not in driver.screen()
+        store = driver.main.session.vault.store
+        assert HealthRecord(tmp_path / "state", store).ignored() == {}
+
+
 async def test_a_sentence_shows_the_findings_it_names(tmp_path: Path) -> None:
     async with messy(tmp_path) as driver:
         await opened(driver, "Which notes have no links?")

@@ -8,23 +8,25 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.journal.records import StepOutcome, UndoPoint
 from obsidian_agent.journal.writer import Journal
+from obsidian_agent.plan.result import Instance
 from obsidian_agent.services.runs import Runs
 from obsidian_agent.tui.screens.dialogs import DiffScreen
 from obsidian_agent.tui.screens.history import History, HistoryList, RunFiles, name_day
 from obsidian_agent.tui.screens.undo import UndoPreview, possible_points
 from obsidian_agent.tui.widgets.diff import Detail
 from obsidian_agent.vault.filesystem.store import VaultStore
-from previews import create, make, modify, move, previewed, run
+from previews import create, make, modify, move, previewed, run, step
 from tui.driving import Driver, driving_real
 
 
 @asynccontextmanager
 async def kitchen(base: Path, size: tuple[int, int] = (120, 40)) -> AsyncIterator[Driver]:
-    """The app over a vault with three runs, and one that changed nothing."""
+    """Open the app over a vault with three runs, and one that changed nothing."""
     vault, state = base / "Vault", base / "state"
     vault.mkdir()
     for name in ("Apple", "Pear", "Plum"):
@@ -147,12 +149,15 @@ async def test_only_the_run_that_stays_highlighted_is_loaded(
     loaded = []
     show = Runs.show
     monkeypatch.setattr(Runs, "show", lambda *given: (loaded.append(given[1]), show(*given))[1])
-    monkeypatch.setattr("obsidian_agent.tui.screens.history.HIGHLIGHT_SECONDS", 0.5)
+    seconds = "obsidian_agent.tui.screens.history.HIGHLIGHT_SECONDS"
+    monkeypatch.setattr(seconds, 3600.0)
     async with kitchen(tmp_path) as driver:
         await driver.pilot.press("f3")
         await driver.until(lambda: isinstance(driver.app.screen, History))
         await driver.until(lambda: driver.app.screen.query_one(HistoryList).rows)
-        await driver.pilot.press("down", "down")
+        await driver.pilot.press("down")
+        monkeypatch.setattr(seconds, 0.0)
+        await driver.pilot.press("down")
         await driver.settle()
         assert len(loaded) == 1
         assert list(states(driver)) == ["Apple.md", "Pear.md", "Plum.md"]
@@ -167,6 +172,57 @@ async def test_in_a_narrow_terminal_enter_opens_the_diff(tmp_path: Path) -> None
         await driver.press("enter", "enter")
         await driver.on_top(DiffScreen)
         assert "- Apple" in driver.screen()
+
+
+async def test_the_history_is_filtered_and_omits_runs_without_changes(tmp_path: Path) -> None:
+    async with kitchen(tmp_path) as driver:
+        await driver.press("f3")
+        assert "Look around" not in driver.screen()
+        await driver.press("slash", *"FRUIT")
+        assert "Sign the fruit" in driver.screen()
+        assert "Write a list" not in driver.screen()
+        await driver.press(*"x")
+        assert "No run matches" in driver.screen()
+        await driver.press("escape")
+        assert "Write a list" in driver.screen()
+        await driver.press("escape")
+        assert driver.app.screen is driver.main
+
+
+async def test_a_run_that_is_undone_is_not_undone_again(tmp_path: Path) -> None:
+    async with kitchen(tmp_path) as driver:
+        await driver.press("f3", "u")
+        assert "Undone: 1 file." in driver.screen()
+        await driver.press("u")
+        assert "This run is already undone" in driver.screen()
+        assert text(tmp_path, "Apple.md") == "Apple!\n"
+
+
+async def test_a_run_of_one_step_has_none_to_go_back_to(tmp_path: Path) -> None:
+    async with kitchen(tmp_path) as driver:
+        await driver.press("f3", "b")
+        assert "no step to go back to" in driver.screen()
+
+
+async def test_a_command_cannot_be_undone_and_the_history_says_so(tmp_path: Path) -> None:
+    command = Instance("c", "c", None, "commands.run", {"id": "x:y"}, "ready", opaque=True)
+    alone = previewed([], steps=[step("c")], goal="Reload")
+    both = previewed([], create("A.md", b"a\n"), steps=[step("c"), step("a")], goal="Both")
+    with VaultStore.open(tmp_path) as store:
+        with Journal.open(tmp_path / ".state", store) as journal:
+            for preview in (alone, both):
+                preview = replace(preview, instances=(command, *preview.instances[1:]))
+                run(preview, store, journal, run_command=lambda id: {"id": id, "executed": True})
+        async with driving_real(Wiring(store, tmp_path / ".state")) as driver:
+            await driver.press("f3")
+            await driver.settle()
+            assert "command x:y" in driver.screen()
+            await driver.press("u")
+            await driver.on_top(UndoPreview)
+            assert "1 command of Obsidian, which cannot be undone" in driver.screen()
+            await driver.press("escape", "down", "u")
+            assert "Commands cannot be undone." in driver.screen()
+            assert (tmp_path / "A.md").exists()
 
 
 def test_days_have_names() -> None:

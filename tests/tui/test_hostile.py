@@ -1,12 +1,15 @@
-"""Names and texts that try to be markup, actions or terminal commands, in every place that shows them."""
+"""Names and texts that imitate markup, actions or terminal commands, in every place."""
 
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import replace
+from collections.abc import Callable
 
+import pytest
+from msgspec.structs import replace
 from textual.widgets import Input
 
+from faults import power_cut
 from obsidian_agent.agent.events import (
     AgentEvent,
     Answer,
@@ -27,11 +30,21 @@ from obsidian_agent.agent.events import (
     TextDelta,
     TurnFailed,
 )
-from obsidian_agent.errors import ObsidianAgentError, Problem
+from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.errors import Problem
 from obsidian_agent.journal.undo import UndoConflict
-from obsidian_agent.plan.result import Flag
+from obsidian_agent.journal.writer import Journal
+from obsidian_agent.plan.result import Flag, Preview
+from obsidian_agent.services.macro import Macro
+from obsidian_agent.services.plans import Plans
+from obsidian_agent.services.runs import Runs
+from obsidian_agent.tui.screens.macros import SaveMacro
+from obsidian_agent.tui.screens.undo import Conflicts
+from obsidian_agent.vault.views.diff import unified_diff
+from previews import create as new_file
+from previews import modify, previewed, run
 from tui.driving import Driver, driving
-from tui.fakes import FakeSession, Report, change, entry, interrupted, plan_of, preview_of, saved
+from tui.samples import append, change, create, plan_of, preview_of
 
 # Whatever part of it is taken for markup, the whole does not read as it is any more.
 MARKUP = "[/x][@click=app.bell]W[/][[A]][bold]u[t=x, v={'a[0]'}]$primary \\[x]"
@@ -39,22 +52,35 @@ TERMINAL = "a\x1b[8mb\x1b]52;c;AAAA\x07\x9b2Jx\u202egpj\u200bb\x08\x08line\nbrea
 
 
 def clean(text: str) -> bool:
-    """Whether a terminal would only draw it."""
+    """Return True if a terminal would only draw it."""
     return not any(
         unicodedata.category(char) in ("Cc", "Cs", "Cf") and char != "\n" for char in text
     )
 
 
-async def tour(app: Driver, bad: str) -> list[str]:
-    """Every place that shows foreign text, one after the other; what the screen looked like."""
+async def tour(app: Driver, bad: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Visit every place that shows foreign text; return what the screen looked like."""
     seen: list[str] = []
+    problem = Problem("X", bad, step_id=bad, instance=bad, path=bad)
+    preview = hostile_preview(bad)
+    diff = unified_diff(b"a\n", f"{bad}\n".encode("utf-8", "replace"), bad, bad)
+    monkeypatch.setattr(Plans, "diff", lambda plans, change: diff)
+    monkeypatch.setattr(Runs, "step_outcomes", lambda runs, run_id: [])
 
     async def look(*keys: str) -> None:
         if keys:
             await app.press(*keys)
         seen.append(app.screen())
 
-    await look("f2")
+    await app.play(
+        TextDelta(bad, thinking=True),
+        TextDelta(bad),
+        PlanningRetry(1, 2, (problem,)),
+        TextDelta(bad),
+        Answer(bad, (bad,)),
+    )
+    await look()
+    await look("f2", "end")
     await look("tab", "e")
     await look("escape")
     await look("delete")
@@ -65,23 +91,32 @@ async def tour(app: Driver, bad: str) -> list[str]:
     await look()
     await look("escape", "escape", "ctrl+o")
     await look("enter")
-    await app.send("first")
-    await look()
-    await app.send("second")
+    one = Candidate(bad, preview.plan, {bad: bad}, (), "one")
+    await app.play(NeedsInput(bad, (one, Candidate(bad, None, {}, (bad,), "two"))))
     await look()
     await look("escape")
-    await app.send("third")
+    await app.play(
+        TurnFailed(problem, (problem,)), PlanReady(preview.plan, (bad,)), PreviewReady(preview)
+    )
+    app.panes.go("work")
     await look()
-    app.wait_out_grace()
     for _ in range(3):
         await look("p")
     for _ in range(12):
         await look("down")
     await look("enter")
     await look("escape", "e")
-    await look("escape", "a")
-    await look("m")
-    await look("escape", "u")
+    await look("escape")
+    app.main.show_run(preview)
+    await app.play(*hostile_run(bad))
+    await look()
+    app.app.push_screen(SaveMacro(preview.plan, bad))
+    await app.settle()
+    await look()
+    await look("escape")
+    app.app.push_screen(Conflicts([UndoConflict(bad, bad)], lambda path: diff))
+    await app.settle()
+    await look()
     await look("enter")
     await look("escape", "escape")
     app.app.notify(bad, markup=False)
@@ -89,43 +124,36 @@ async def tour(app: Driver, bad: str) -> list[str]:
     return seen
 
 
-def session_with(bad: str) -> FakeSession:
-    """A session that says `bad` wherever it can."""
-    session = FakeSession(name=bad, planner_name=bad)
-    session.texts = {f"{bad}.md": f"# {bad}\n\n{bad}\n"}
-    problem = Problem("X", bad, step_id=bad, instance=bad, path=bad)
+def hostile_preview(bad: str) -> Preview:
+    """Return a preview with `bad` wherever a plan or a path has text."""
     steps = [{"id": "s", "tool": bad, "args": {"text": bad, "path": f"{bad}/x"}, "preview": bad}]
-    plan = plan_of(steps, goal=bad, assumptions=[bad])
-    changes = [
-        change("delete", f"{bad}/old.md"),
-        change("rename", f"{bad}.md", f"{bad} 2.md"),
-        change("modify", f"{bad}.md", content=f"{bad}\n{bad}\n".encode("utf-8", "replace")),
-        change("mkdir", bad, folder=True),
-    ]
-    flags = (Flag("notNamed", bad, bad),)
-    preview = preview_of(plan, changes, warnings=(problem,), flags=flags)
-    preview = replace(
-        preview, instances=tuple(replace(instance, reason=bad) for instance in preview.instances)
+    problem = Problem("X", bad, step_id=bad, instance=bad, path=bad)
+    preview = preview_of(
+        plan_of(steps, goal=bad, assumptions=[bad]),
+        [
+            change("delete", f"{bad}/old.md"),
+            change("rename", f"{bad}.md", f"{bad} 2.md"),
+            change("modify", f"{bad}.md", content=f"{bad}\n{bad}\n".encode("utf-8", "replace")),
+            change("mkdir", bad, folder=True),
+        ],
+        warnings=(problem,),
+        flags=(Flag("notNamed", bad, bad),),
     )
-    session.script = [
-        [
-            TextDelta(bad, thinking=True),
-            TextDelta(bad),
-            PlanningRetry(1, 2, (problem,)),
-            TextDelta(bad),
-            Answer(bad, (bad,)),
-        ],
-        [
-            NeedsInput(
-                bad,
-                (
-                    Candidate(bad, plan, {bad: bad}, (), "one"),
-                    Candidate(bad, None, {}, (bad,), "two"),
-                ),
-            )
-        ],
-        [TurnFailed(problem, (problem,)), PlanReady(plan, (bad,)), PreviewReady(preview)],
-    ]
+    instances = tuple(replace(instance, reason=bad) for instance in preview.instances)
+    return replace(preview, instances=instances)
+
+
+def hostile_run(bad: str) -> list[AgentEvent]:
+    """Return one of every event of a run."""
+    problem = Problem("X", bad, step_id=bad, instance=bad, path=bad)
+    effects = Effects(
+        created=(bad,),
+        modified=(bad,),
+        deleted=(bad,),
+        renamed=((bad, bad),),
+        folders=(bad,),
+        commands=(bad,),
+    )
     result = ExecutionResult(
         "r1",
         "done",
@@ -135,90 +163,92 @@ def session_with(bad: str) -> FakeSession:
         1,
         errors=(problem,),
         warnings=(problem,),
-        effects=Effects(
-            created=(bad,),
-            modified=(bad,),
-            deleted=(bad,),
-            renamed=((bad, bad),),
-            folders=(bad,),
-            commands=(bad,),
-        ),
+        effects=effects,
         undo_available=True,
     )
-    run: list[AgentEvent] = [
+    return [
         RunStarted("r1", 1),
         StepStarted(bad, bad, bad),
         StepFinished(bad, bad, 1, 1, 1.0, (bad,)),
-    ]
-    run += [
         StepSkipped(bad, bad, bad, 1, 1),
         StepRetrying(bad, bad, 1, 2, 1.0, problem),
         StepFailed(bad, bad, problem),
         RunFinished(result),
     ]
-    session.run_script = run
-    session.runs.entries = [entry(bad, bad, bad, bad)]
-    session.runs.reports = [Report(conflicts=(UndoConflict(bad, bad),), errors=(problem,))]
-    session.saved.macros = [saved(bad, plan_of(parameters={"p": {"description": bad}}), bad)]
-    return session
 
 
-async def test_markup_is_shown_as_it_is() -> None:
-    async with driving(session_with(MARKUP), size=(200, 50)) as app:
-        seen = await tour(app, MARKUP)
-        begins = MARKUP[:40]  # a line may be cut
-        assert f"Run Saved Action: {begins}" in seen[5]
+def stored(bad: str) -> Callable[[Wiring], None]:
+    """Store `bad` in the history and, where its rules allow, in the name of a saved action."""
+
+    def store(wiring: Wiring) -> None:
+        goal = bad.replace("\ud800", "")
+        name = bad if bad.isprintable() else "Deed"
+        parameters = {"p": {"description": goal}}
+        plan = plan_of([create("new", "A.md")], parameters=parameters)
+        build_session(wiring).saved.put(Macro(name, plan, goal))
+        with Journal.open(wiring.state, wiring.store) as journal:
+            run(previewed(new_file("New.md", b"x"), goal=goal), wiring.store, journal)
+
+    return store
+
+
+def files_of(bad: str) -> dict[str, str]:
+    """Return a note with `bad` in its text and, if the vault lists such files, its name."""
+    text = bad.encode("utf-8", "replace").decode()
+    return {f"{bad if bad.isprintable() else 'Note'}.md": f"# {text}\n\n{text}\n"}
+
+
+async def test_markup_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with driving(files=files_of(MARKUP), before=stored(MARKUP), size=(200, 50)) as app:
+        seen = await tour(app, MARKUP, monkeypatch)
+        begins = MARKUP[:40]  # a line may be truncated
+        assert f"Run Saved Action: {begins}" in seen[6]
         assert sum(begins in text for text in seen) >= len(seen) - 2
 
 
-async def test_nothing_that_a_terminal_obeys_is_drawn() -> None:
-    async with driving(session_with(TERMINAL), size=(120, 40)) as app:
-        seen = await tour(app, TERMINAL)
+async def test_nothing_that_a_terminal_obeys_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with driving(files=files_of(TERMINAL), before=stored(TERMINAL)) as app:
+        seen = await tour(app, TERMINAL, monkeypatch)
         assert [line for text in seen for line in text.split("\n") if not clean(line)] == []
 
 
 async def test_a_click_on_a_name_runs_nothing() -> None:
-    bad = "[@click=app.exit()]x[/]"
-    async with driving(session_with(bad), size=(120, 40)) as app:
-        app.session.script = app.session.script[2:]
-        await app.send("plan")
+    preview = hostile_preview("[@click=app.exit()]x[/]")
+    async with driving() as app:
+        await app.play(PlanReady(preview.plan), PreviewReady(preview))
         for y in range(2, 30, 2):
             await app.pilot.click(offset=(70, y))
         assert app.app.is_running
-        assert app.session.called("execute") == []
+        assert app.runs == []
 
 
 async def test_texts_of_an_interrupted_run_and_of_errors_are_shown_as_they_are() -> None:
     bad = "[/x]\x1b[2J"
-    session = FakeSession()
-    session.runs.broken = [interrupted(bad, bad, bad, bad, kind=bad)]
-    async with driving(session) as app:
+
+    def interrupt(wiring: Wiring) -> None:
+        before = b"One\n", b"Two\n"
+        operations = modify("Ideas.md", *before), new_file("New.md", b"x")
+        with Journal.open(wiring.state, wiring.store) as journal, power_cut(1):
+            run(previewed(*operations, goal=bad), wiring.store, journal)
+
+    async with driving({"error": {"message": bad}}, before=interrupt) as app:
         assert "[/x]␛[2J" in app.screen()
         await app.press("escape")
-        session.error = ObsidianAgentError(bad)
         await app.send("x")
         assert "[/x]␛[2J" in app.transcript()
 
 
 async def test_an_escape_split_over_chunks_is_made_visible() -> None:
-    session = FakeSession(
-        script=[[TextDelta("a\x1b]52;c;"), TextDelta("AAAA\x07b"), Answer("a\x1b]52;c;AAAA\x07b")]]
-    )
-    async with driving(session) as app:
+    async with driving({"chunks": ["a\x1b]52;c;", "AAAA\x07b"]}) as app:
         await app.send("x")
         assert "a␛]52;c;AAAA␇b" in app.transcript()
         assert clean(app.screen())
 
 
 async def test_names_that_look_alike_are_marked() -> None:
-    plan = plan_of()
-    changes = [
-        change("create", "Notes/\u0422odo.md", content=b"x"),
-        change("modify", "Notes/Todo .md", content=b"x"),
-    ]
-    session = FakeSession(script=[[PlanReady(plan), PreviewReady(preview_of(plan, changes))]])
-    async with driving(session, size=(200, 50)) as app:
-        await app.send("x")
+    steps = create("a", "Notes/\u0422odo.md"), append("b", "Notes/Todo.md", "x")
+    async with driving(files={"Notes/Todo.md": "x\n"}, size=(200, 50)) as app:
+        await app.preview(*steps)
         assert "mixed alphabets" in app.screen()
         assert "new" in app.screen()
 
@@ -226,21 +256,19 @@ async def test_names_that_look_alike_are_marked() -> None:
 async def test_a_long_goal_cannot_push_the_deletions_out_of_sight() -> None:
     plan = plan_of(goal="Create A.md" + "\n" * 300 + "x\n" * 300)
     changes = [change("create", f"{number}.md", content=b"x") for number in range(200)] + [
-        change("delete", "Zettel.md")
+        change("delete", "Ideas.md")
     ]
-    session = FakeSession(script=[[PlanReady(plan), PreviewReady(preview_of(plan, changes))]])
-    async with driving(session, size=(80, 24)) as app:
-        await app.send("x")
-        assert "Deletes “Zettel.md”" in app.screen()
+    async with driving(size=(80, 24)) as app:
+        await app.play(PlanReady(plan), PreviewReady(preview_of(plan, changes)))
+        assert "Deletes “Ideas.md”" in app.screen()
         assert "1 deleted" in app.screen()
         assert "Ready" in app.screen()
 
 
 async def test_the_hostile_name_can_be_typed_into_a_form() -> None:
-    session = FakeSession()
-    session.saved.macros = [saved("[/x]")]
-    async with driving(session) as app:
+    macro = Macro("[/x]", plan_of([create("new", "A.md")]))
+    async with driving(before=lambda wiring: build_session(wiring).saved.put(macro)) as app:
         await app.press("f2", "tab", "e")
         app.app.screen.query_one(Input).value = "[@click=app.exit]\x1b"
         await app.press("enter")
-        assert session.called("rename") == [("[/x]", "[@click=app.exit]␛")]
+        assert [macro.name for macro in app.session.saved.list()] == ["[@click=app.exit]␛"]

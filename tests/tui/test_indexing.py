@@ -1,4 +1,4 @@
-"""What the screen says of the index."""
+"""The state of the index on the screen."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from tui.driving import driving
 
 async def test_the_first_line_says_how_far_indexing_is() -> None:
     async with driving() as app:
-        ((tell,),) = app.session.called("follow")
-        tell(IndexStatus(False, 0, 0.0, 3_200, 10_000))
+        app.main._post_index_status(IndexStatus(False, 0, 0.0, 3_200, 10_000))
         await app.settle()
         assert "indexing  3,200/10,000" in app.screen()
         await app.press("h", "i")
         assert app.prompt.text == "hi", "the app can be used meanwhile"
-        tell(IndexStatus(True, 10_000, 1.5))
+        app.main._post_index_status(IndexStatus(True, 10_000, 1.5))
         await app.settle()
         assert "indexing" not in app.screen()
-    assert app.session.called("unfollow")

@@ -1,4 +1,4 @@
-"""What the app says of a journal that has lost something, and of a vault that was moved."""
+"""Messages of the app about a damaged journal and a moved vault."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tui.driving import Driver, driving_real
 
 @pytest.fixture
 def base(tmp_path: Path) -> Path:
-    """A vault after two runs, its state beside it."""
+    """Return a vault after two runs, and its state."""
     (tmp_path / "Vault").mkdir()
     with (
         VaultStore.open(tmp_path / "Vault") as store,

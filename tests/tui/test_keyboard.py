@@ -1,4 +1,4 @@
-"""What is typed is never an answer: in every dialog and pane, by keys at the pace of a person."""
+"""Typed text never answers a question, in any dialog or pane, at a user's pace."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from textual import events
 
-from obsidian_agent.agent.events import Candidate, NeedsInput
+from agents import propose
+from obsidian_agent.agent.events import Candidate
 from obsidian_agent.agent.privacy.consent import Level, ShareDecision, ShareItem, ShareRequest
 from obsidian_agent.journal.undo import UndoConflict
 from obsidian_agent.services.fields import Field
@@ -22,7 +23,7 @@ from obsidian_agent.tui.screens.undo import Conflicts, RecoveryDialog
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.prompt import LineEntry
 from tui.driving import LATE, Driver, driving
-from tui.fakes import FakeSession, interrupted, plan_of, vault_path
+from tui.samples import create, interrupted, plan_document, plan_of, vault_path
 
 
 def request() -> ShareRequest:
@@ -55,7 +56,7 @@ def dialogs() -> list[Modal[Any]]:
 
 @asynccontextmanager
 async def over_a_message(screen: Modal[object]) -> AsyncIterator[tuple[Driver, list[object]]]:
-    """A dialog that came by itself while somebody was typing."""
+    """Open a dialog by itself while the user is typing."""
     answers: list[object] = []
     async with driving() as app:
         await app.pilot.press(*"Dear")
@@ -173,34 +174,34 @@ async def test_no_question_comes_while_keys_are_coming() -> None:
 
 
 async def test_what_a_flow_asks_waits_for_a_pause_too() -> None:
-    candidate = Candidate("One", plan_of(), {}, (), "one")
-    session = FakeSession(script=[[NeedsInput("Which?", (candidate,), ())]])
-    session.gate = asyncio.Event()
-    async with driving(session) as app:
+    parameters = {"folder": {"type": "path"}}
+    plan = plan_document([create("new", "${folder}/A.md")], parameters=parameters)
+    async with driving(propose(plan)) as app:
+        app.model.gate.clear()
         app.prompt.text = "Make notes"
         await app.pilot.press("enter", *"1 or 1")
-        session.gate.set()
+        app.model.gate.set()
         await app.settle()
         assert isinstance(app.app.screen, MainScreen)
         assert app.prompt.text == "1 or 1"
         app.now += 0.8
-        await app.until(lambda: isinstance(app.app.screen, Candidates))
+        await app.until(lambda: isinstance(app.app.screen, ValuesForm))
         await app.pilot.press("1")
-        assert session.called("fill") == []
+        assert app.app.screen.query_one(LineEntry).value == ""
         assert app.prompt.text == "1 or 11"
 
 
 async def test_a_result_that_comes_while_keys_are_pressed_is_neither_undone_nor_saved() -> None:
     async with driving() as app:
-        await app.planned()
+        await app.preview(create("new", "A.md"))
         await app.press("a")
         assert app.stage == "result"
         await app.pilot.press("u", "m")
         await app.settle()
-        assert app.session.called("undo") == []
+        assert "A.md" in app.files
         assert isinstance(app.app.screen, MainScreen)
         await app.press("u")
-        assert len(app.session.called("undo")) == 1
+        assert "A.md" not in app.files
 
 
 async def test_a_plan_under_a_dialog_that_went_away_by_itself_is_not_approved() -> None:
@@ -214,7 +215,7 @@ async def test_a_plan_under_a_dialog_that_went_away_by_itself_is_not_approved() 
         assert isinstance(app.app.screen, MainScreen)
         await app.pilot.press("a")
         await app.settle()
-        assert app.session.called("execute") == []
+        assert app.runs == []
         assert app.stage == "plan"
 
 
@@ -241,5 +242,5 @@ async def test_a_message_is_typed_on_though_the_focus_was_taken_away() -> None:
         await app.pilot.press(*"ar")
         await app.settle()
         assert app.prompt.text == "Lear"
-        assert app.session.called("execute") == []
+        assert app.runs == []
         assert app.app.focused is app.prompt

@@ -8,22 +8,12 @@ import sys
 from textual import events
 from textual.widgets import Footer
 
-from obsidian_agent.agent.events import PlanReady, PreviewReady
-from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.config.settings import Settings
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.themes import DARK, LIGHT
 from obsidian_agent.tui.widgets.plan import PlanList
-from tui.driving import SIZES, Driver, driving
-from tui.fakes import (
-    FakeSession,
-    change,
-    history_entries,
-    plan_of,
-    preview_of,
-    sample_answer,
-    saved,
-)
+from support import settings_with
+from tui.driving import MODEL, SIZES, Driver, driving
+from tui.samples import create
 
 
 async def resize(app: Driver, width: int, height: int) -> None:
@@ -56,14 +46,14 @@ async def test_every_pane_and_its_deciding_keys_are_there_at_every_size() -> Non
             assert fronts == {"chat", "note", "work"}
             assert app.panes.front == "work"
             for words in (
-                ("a Approve", "r Reject", "e Edit", "space Step", "f1 Help", "^p Menu")
+                ("a Approve", "r Reject", "space Omit", "c Change", "f1 Help", "^p Menu")
                 if size in SIZES
                 else ()
             ):
                 assert words in footer(app)
         await resize(app, 80, 24)
         await app.press("a")
-        assert len(app.session.called("execute")) == 1
+        assert len(app.runs) == 1
         for size in SIZES:
             await resize(app, *size)
             for words in ("u Undo", "m Save", "esc Close", "f1 Help", "^p Menu"):
@@ -72,6 +62,8 @@ async def test_every_pane_and_its_deciding_keys_are_there_at_every_size() -> Non
 
 async def test_as_many_panes_as_fit() -> None:
     async with driving(size=(80, 40)) as app:
+        await app.press("ctrl+o", "enter")
+        await app.planned()
         for width, count in ((80, 1), (99, 1), (100, 2), (149, 2), (150, 3), (200, 3)):
             await resize(app, width, 40)
             assert (
@@ -81,12 +73,11 @@ async def test_as_many_panes_as_fit() -> None:
 
 
 async def test_every_theme_draws_every_screen() -> None:
-    session = FakeSession(script=[sample_answer()])
-    session.saved.macros = [saved("One")]
-    session.runs.entries = history_entries()
     themes = [LIGHT, "textual-dark", "textual-light", "nord", "ansi-dark", DARK]
-    async with driving(session, size=(80, 24)) as app:
+    async with driving({"text": "Three **open** projects."}, size=(80, 24)) as app:
         await app.send("Hello")
+        await app.preview(create("new", "A.md"))
+        await app.press("a")
         await app.planned()
         for key in ("", "f1", "f2", "f3", "ctrl+o", "ctrl+p"):
             if key:
@@ -106,27 +97,23 @@ async def test_an_unknown_theme_falls_back() -> None:
 
 
 async def test_keys_can_be_rebound() -> None:
-    session = FakeSession()
-    settings = LiveSettings(current=Settings(keymap={"plan.approve": "f8"}))
-    async with driving(session, settings=settings) as driver:
+    settings = settings_with(model=MODEL, keymap={"plan.approve": "f8"})
+    async with driving(settings=settings) as driver:
         await driver.planned()
         await driver.press("a")
-        assert session.called("execute") == []
+        assert driver.runs == []
         assert driver.prompt.text == "a", "a letter that is no key is said"
         driver.panes.go("work")
         await driver.settle()
         driver.wait_out_grace()
         await driver.press("f8")
-        assert len(session.called("execute")) == 1
+        assert len(driver.runs) == 1
 
 
 async def test_ten_thousand_files_are_drawn_by_the_screenful() -> None:
-    plan = plan_of()
-    changes = [
-        change("create", f"Folder/Note {number:05}.md", content=b"text\n")
-        for number in range(10_000)
-    ]
-    session = FakeSession(script=[[PlanReady(plan), PreviewReady(preview_of(plan, changes))]])
+    numbers = [f"{number:05}" for number in range(10_000)]
+    foreach = {"from": numbers, "itemName": "number"}
+    step = create("new", "Folder/Note ${number}.md", "text\n", foreach=foreach)
     drawn = 0
     original = PlanList.draw_row
 
@@ -137,15 +124,15 @@ async def test_ten_thousand_files_are_drawn_by_the_screenful() -> None:
 
     PlanList.draw_row = counting  # type: ignore[assignment,method-assign]
     try:
-        async with driving(session) as app:
-            await app.planned()
+        async with driving(files={"Folder/Old.md": "x\n"}) as app:
+            await app.preview(step)
             listing = app.main.query_one(PlanList)
+            await app.press("down", "down", "right")
             assert len(listing.rows) > 10_000
             await app.press("end")
             assert listing.current.change.path.text == "Folder/Note 09999.md"  # type: ignore[union-attr]
             assert "Note 09999.md" in app.screen()
             assert drawn < 500
-            assert len(session.called("diff")) <= 4
     finally:
         PlanList.draw_row = original  # type: ignore[method-assign]
 
@@ -180,7 +167,7 @@ async def test_letters_typed_where_nothing_takes_them_go_to_the_message() -> Non
 
 
 async def test_a_command_typed_at_once_is_not_taken_for_what_its_first_letters_suggest() -> None:
-    async with driving(FakeSession(), size=(80, 24)) as app:
+    async with driving(size=(80, 24)) as app:
         for key, letter in (
             ("slash", "/"),
             *((letter, letter) for letter in "actions"),
@@ -192,10 +179,8 @@ async def test_a_command_typed_at_once_is_not_taken_for_what_its_first_letters_s
 
 
 async def test_words_typed_at_once_beside_a_result_are_a_message_not_its_keys() -> None:
-    session = FakeSession()
-    async with driving(session) as app:
-        await app.planned()
-        app.wait_out_grace()
+    async with driving() as app:
+        await app.preview(create("new", "A.md"))
         await app.press("a")
         assert app.stage == "result"
         for letter in "Tum":
@@ -203,4 +188,4 @@ async def test_words_typed_at_once_beside_a_result_are_a_message_not_its_keys() 
         await app.settle()
         assert (app.prompt.text, app.app.focused) == ("Tum", app.prompt)
         assert app.stage == "result"
-        assert not session.called("undo")
+        assert "A.md" in app.files

@@ -79,7 +79,7 @@ def test_columns_of_a_table_are_lined_up() -> None:
     ]
 
 
-# --- parts, while a text arrives --------------------------------------------------------------------------------------
+# --- parts, while a text arrives ---
 
 PARAGRAPH = "Some words that make a line.\n" * 5
 CODE = "```python\n" + "print('x')\n\n" * 400 + "```\n"

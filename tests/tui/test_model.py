@@ -1,4 +1,4 @@
-"""The app with a model, over real HTTP: a question, two of three files, an answer with its sources; then a plan that looked first."""
+"""The app with a model over real HTTP: consent, an answer with its sources, then a plan."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def question(app: Driver) -> Share:
 
 
 async def open_source(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A note that the answer rests on, in the note pane, and then in Obsidian, for which there is no desktop."""
+    """Open a source in the note pane, and then in Obsidian, for which there is no desktop."""
     assert "Sources\nGarden.md\nAlso sent, but not cited\nLog.md" in driver.transcript()
     source = driver.app.screen.query(Source).first()
     source.focus()

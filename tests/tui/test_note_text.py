@@ -86,6 +86,13 @@ def test_a_long_line_is_shown_in_rows_that_do_not_tear_characters_apart() -> Non
     )
 
 
+def test_a_row_of_combining_marks_alone_ends() -> None:
+    line = "a" + "\u0301" * 20
+    with patch("obsidian_agent.tui.widgets.note.MAX_ROW", 3):
+        note = DisplayedNote.of(line)
+    assert "".join(row.text for row in note.display_lines) == line
+
+
 def test_long_notes_are_cut_and_counted() -> None:
     note = DisplayedNote.of("x\n" * 60_000)
     assert len(note.source) == 50_000

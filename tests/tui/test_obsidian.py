@@ -1,4 +1,4 @@
-"""The app beside an Obsidian: what is open and selected there goes along, and open notes are changed through its editor."""
+"""The app with a running Obsidian: its selection is sent, open notes change in its editor."""
 
 from __future__ import annotations
 

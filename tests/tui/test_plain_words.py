@@ -1,4 +1,4 @@
-"""What stands on the screen about a plan that is wrong is in words, not in the language of plans."""
+"""Messages about an invalid plan are in plain words, not in the language of plans."""
 
 from __future__ import annotations
 

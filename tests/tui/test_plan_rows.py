@@ -1,10 +1,22 @@
 from __future__ import annotations
 
+from typing import Any
+
 from obsidian_agent.errors import Problem
-from obsidian_agent.plan.result import Flag, Instance
+from obsidian_agent.plan.result import Flag, Instance, Preview
 from obsidian_agent.tui import plan_rows
-from obsidian_agent.tui.plan_rows import ChangeRow, MoreRow, RemarkRow, SectionRow, StepRow
-from tui.fakes import change, plan_of, preview_of
+from obsidian_agent.tui.plan_rows import (
+    ChangeRow,
+    PlanRow,
+    PlanState,
+    PlanView,
+    RemarkRow,
+    RemarksRow,
+    SectionRow,
+    StepRow,
+)
+from obsidian_agent.vault.views.changes import ChangeSet
+from tui.samples import change, plan_of, preview_of
 
 ALL = [
     change("create", "A.md", content=b"x"),
@@ -14,15 +26,19 @@ ALL = [
 ]
 
 
+def rows_of(preview: Preview, disabled: frozenset[str] = frozenset(), **more: Any) -> list[PlanRow]:
+    state = PlanState(preview, preview.plan, disabled)
+    return plan_rows.build_rows(PlanView(state=state, **more))
+
+
 def test_problems_come_first_and_deletions_lead_the_files() -> None:
-    plan = plan_of()
     preview = preview_of(
-        plan,
+        plan_of(),
         ALL,
         errors=(Problem("X", "Wrong."),),
         flags=(Flag("shrink", "It loses text.", "B.md"),),
     )
-    rows = plan_rows.build_rows(preview, plan, frozenset(), frozenset())
+    rows = rows_of(preview)
     assert [row.title for row in rows if isinstance(row, SectionRow)] == [
         "Errors (1)",
         "Warnings (1)",
@@ -30,23 +46,36 @@ def test_problems_come_first_and_deletions_lead_the_files() -> None:
         "Steps (3)",
         "Files (4)",
     ]
-    assert [row.change.kind for row in rows if isinstance(row, ChangeRow)] == [
+    assert [row.kind for row in rows if isinstance(row, ChangeRow)] == [
         "delete",
-        "rename",
-        "modify",
         "create",
+        "modify",
+        "rename",
     ]
 
 
-def test_many_remarks_are_folded_until_asked_for() -> None:
-    plan = plan_of(assumptions=[])
-    preview = preview_of(
-        plan, ALL, warnings=tuple(Problem("X", f"Warning {number}.") for number in range(50))
+def test_remarks_of_one_kind_are_one_line_until_it_is_opened() -> None:
+    flags = tuple(
+        Flag("notNamed", "The instruction does not name it.", f"{n}.md") for n in range(5)
     )
-    folded = plan_rows.build_rows(preview, plan, frozenset(), frozenset())
-    assert [row.hidden for row in folded if isinstance(row, MoreRow)] == [45]
-    unfolded = plan_rows.build_rows(preview, plan, frozenset(), frozenset({"Warnings"}))
-    assert sum(isinstance(row, RemarkRow) for row in unfolded) == 50
+    warnings = tuple(Problem("X", f"Warning {number}.") for number in range(50))
+    preview = preview_of(plan_of(assumptions=[]), ALL, warnings=warnings, flags=flags)
+    folds = [row for row in rows_of(preview) if isinstance(row, RemarksRow)]
+    assert [row.text for row in folds] == [
+        "5 files: not named in your message",
+        "Warning 0.  and 49 more like it",
+    ]
+    assert not [row for row in rows_of(preview) if isinstance(row, RemarkRow)]
+    opened = rows_of(preview, toggled=frozenset({folds[1].key}))
+    assert sum(isinstance(row, RemarkRow) for row in opened) == 50
+
+
+def test_a_query_leaves_only_the_changes_whose_paths_have_its_words() -> None:
+    rows = rows_of(preview_of(plan_of(), ALL), query="d.md")
+    assert [row.title for row in rows if isinstance(row, SectionRow)] == [
+        "Files that match “d.md” (1)"
+    ]
+    assert [row.change.path.text for row in rows if isinstance(row, ChangeRow)] == ["C.md"]
 
 
 def test_steps_know_their_calls_and_switches() -> None:
@@ -63,20 +92,18 @@ def test_steps_know_their_calls_and_switches() -> None:
         )
         for number in range(3)
     ]
-    rows = plan_rows.build_rows(
-        preview_of(plan, ALL, instances=tuple(instances)), plan, frozenset({"links"}), frozenset()
-    )
+    rows = rows_of(preview_of(plan, ALL, instances=tuple(instances)), disabled=frozenset({"links"}))
     steps = {row.step.id: row for row in rows if isinstance(row, StepRow)}
-    assert (steps["notes"].calls, steps["notes"].failed, steps["notes"].is_on) == (3, 2, True)
+    assert (steps["notes"].problems, steps["notes"].is_on) == ("2 not possible", True)
     assert steps["links"].is_on is False
 
 
 def test_counts_put_deletions_first() -> None:
-    assert plan_rows.change_counts(ALL) == [
+    assert plan_rows.change_counts(ChangeSet((), tuple(ALL))) == [
         ("delete", "1 deleted"),
-        ("rename", "1 renamed"),
-        ("modify", "1 edited"),
         ("create", "1 new"),
+        ("modify", "1 edited"),
+        ("rename", "1 renamed"),
     ]
     assert plan_rows.deletions(ALL) == ["“Z.md”"]
 
@@ -90,4 +117,5 @@ def test_a_step_in_detail_says_why_calls_do_not_run() -> None:
     text = plan_rows.step_detail(plan.steps[1], preview_of(plan, ALL, instances=instances))
     assert "notes_0: because" in text
     assert "… 10 more" in text
-    assert '"tool": "vault.createFile"' in text
+    assert "Tool   vault.createFile" in text
+    assert "path   Projects/${item.text}.md" in text

@@ -1,4 +1,4 @@
-"""Plans that other programs propose: shown by the open app, decided by its keys, told to the client that waits."""
+"""Plans of other programs: displayed by the open app, decided by its keys, reported back."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def plan(note: str, tool: str = "vault.createFile", **args: Any) -> dict[str, An
 
 @asynccontextmanager
 async def app(tmp_path: Path, **settings: Any) -> AsyncIterator[tuple[Driver, Path, Path]]:
-    """The app on an empty vault, the vault, and the socket of the app."""
+    """Open the app on an empty vault. Return it with the vault and its socket."""
     vault = tmp_path / "vault"
     vault.mkdir()
     with VaultStore.open(vault) as store:
@@ -138,7 +138,7 @@ async def test_a_plan_that_cannot_be_done_is_shown_all_the_same_and_only_refused
         assert (outcome.status, list(vault.glob("*.md"))) == ("refused", [])
 
 
-# --- the socket itself ------------------------------------------------------------------------------------------------------------------
+# --- the socket itself ---
 
 
 async def _takes(proposal: ClientProposal) -> Outcome:

@@ -1,4 +1,4 @@
-"""Keys and plans that come at the same moment: a key acts on what is on the screen, and only on that."""
+"""Keys and plans at the same moment: a key acts only on what the screen displays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from textual.screen import Screen
 
 from obsidian_agent.bootstrap import Wiring
-from obsidian_agent.plan.result import Preview
+from obsidian_agent.tui.diff_lines import Diff
 from obsidian_agent.tui.screens.help import Help
 from obsidian_agent.tui.screens.history import History
 from obsidian_agent.tui.screens.open_note import OpenNote
@@ -29,7 +29,7 @@ FIRST, SECOND = "Append 'with leeks' to Soup", "Append 'with rye' to Bread"
 
 @asynccontextmanager
 async def kitchen(tmp_path: Path, size: tuple[int, int] = (120, 40)) -> AsyncIterator[Driver]:
-    """The app over a vault on disk with two notes."""
+    """Open the app over a vault on disk with two notes."""
     vault = tmp_path / "Vault"
     vault.mkdir()
     for name, text in NOTES.items():
@@ -45,13 +45,13 @@ def is_unchanged(tmp_path: Path) -> bool:
 
 def hold_diffs(app: Driver) -> asyncio.Event:
     """Hold every diff from now on until the event is set."""
-    gate, load = asyncio.Event(), app.plan._load_diff
+    gate, load = asyncio.Event(), app.plan._content_of
 
-    async def held(preview: Preview, change: NetChange) -> str:
+    async def held(change: NetChange) -> Diff | str:
         await gate.wait()
-        return await load(preview, change)
+        return await load(change)
 
-    app.plan._load_diff = held
+    app.plan._content_of = held  # type: ignore[method-assign]
     return gate
 
 

@@ -21,7 +21,7 @@ from obsidian_agent.tui.screens.dialogs import wrap_lines
 from obsidian_agent.tui.screens.settings import format_value, group_rows, input_text
 from obsidian_agent.tui.screens.threads import format_age, insertion_plan
 from obsidian_agent.tui.widgets.transcript import Citations, describe_lookup, transcript_entries
-from tui.fakes import vault_path
+from tui.samples import vault_path
 
 BAD = "x\x1b[2J"
 
@@ -103,9 +103,9 @@ def test_statistics() -> None:
     ]
     said = text(report_lines.usage_lines(turns, []))
     for words in (
-        "2 turns, 3 requests",
+        "2 messages, 3 requests",
         "4,000 tokens in, 12% of them cached",
-        "$0.0100 and 1 turn without",
+        "$0.0100 and 1 message without",
         "1.50 s at most",
     ):
         assert words in said

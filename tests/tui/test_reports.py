@@ -1,4 +1,4 @@
-"""What the program tells of itself, in the app as it ships."""
+"""The reports of the shipped app about itself."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ HOSTILE = [
 
 
 def dangerous(char: str) -> bool:
-    """What a terminal obeys or a person cannot see."""
+    """Return the characters that control a terminal or are invisible."""
     return unicodedata.category(char) in ("Cc", "Cs", "Cf", "Zl", "Zp")
 
 

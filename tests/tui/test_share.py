@@ -18,7 +18,7 @@ from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.share import AllowTool, Share, readable_size
 from obsidian_agent.tui.widgets.prompt import TextEntry
 from tui.driving import Driver, driving
-from tui.fakes import vault_path
+from tui.samples import vault_path
 
 BAD = "[/x]\x1b[2J"
 
@@ -44,7 +44,7 @@ def request(*paths: str) -> ShareRequest:
 
 
 async def asked(app: Driver, question: ShareRequest) -> asyncio.Task[ShareDecision]:
-    """The question on the screen; its keys wait for a pause."""
+    """Display the question; its keys wait for a pause."""
     app.now += 1
     task = asyncio.create_task(app.app.approve_share(question))
     await app.until(lambda: isinstance(app.app.screen, Share | AllowTool))

@@ -1,33 +1,37 @@
-"""Every screen as it looks, in both themes: `UPDATE_SNAPSHOTS=1 pytest tests/tui/test_snapshots.py` writes the files anew."""
+"""Pictures of every screen in both themes; `UPDATE_SNAPSHOTS=1` writes the files."""
 
 from __future__ import annotations
 
+import os
 import platform
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, tzinfo
 from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 from textual.containers import VerticalScroll
 from textual.widgets import TextArea
 
-from obsidian_agent.agent.events import (
-    Answer,
-    Candidate,
-    PlanReady,
-    PreviewReady,
-    StepFinished,
-    StepRetrying,
-    StepSkipped,
-    TextDelta,
-)
+from agents import call, calls
+from faults import disk_failing_at
+from obsidian_agent.agent.events import Candidate, StepFinished, StepRetrying, StepSkipped
 from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
+from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import Problem
+from obsidian_agent.journal import writer
 from obsidian_agent.journal.records import UndoPoint
-from obsidian_agent.journal.undo import UndoConflict, UndoResult
+from obsidian_agent.journal.undo import UndoConflict, UndoResult, undo
 from obsidian_agent.providers.local_models import USUAL, LocalService, Offer
 from obsidian_agent.services.fields import Field
+from obsidian_agent.services.macro import Macro
 from obsidian_agent.threads.state import Version
+from obsidian_agent.tui.plan_rows import StepRow
 from obsidian_agent.tui.screens.dialogs import Confirm, Pick, Report, Secret
 from obsidian_agent.tui.screens.macros import Candidates
 from obsidian_agent.tui.screens.models import FirstStart
@@ -37,18 +41,12 @@ from obsidian_agent.tui.screens.trust import Reading
 from obsidian_agent.tui.screens.undo import Conflicts, RecoveryDialog, Reversal, Steps, UndoPreview
 from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from tui.demo import demo_session
-from tui.driving import Driver, driving
-from tui.fakes import (
-    change,
-    interrupted,
-    mixed_run,
-    plan_of,
-    preview_of,
-    sample_answer,
-    sample_preview,
-    vault_path,
-)
+from obsidian_agent.tui.widgets.plan import PlanList
+from previews import create as new_file
+from previews import modify, move, previewed, run
+from support import settings_with
+from tui.driving import MODEL, Driver, driving
+from tui.samples import PROJECTS, append, create, interrupted, plan_of, vault_path
 from tui.snapshots import looks
 
 Show = Callable[[Driver], Awaitable[object]]
@@ -58,7 +56,7 @@ DIFF = "# Tuesday\n\n- Garden\n- [[Kitchen]]\n- Roof\n- Attic\n"
 
 
 def screen(show: Show) -> Show:
-    """A screen that is looked at, by the name of what shows it."""
+    """Open a screen by its name."""
     SCREENS[show.__name__] = show
     return show
 
@@ -70,63 +68,50 @@ async def welcome(app: Driver) -> None:
 
 @screen
 async def answer(app: Driver) -> None:
-    app.session.script = [sample_answer()]
     await app.send("Which projects are open?")
     await app.press("ctrl+o", *"2025", "enter", "down", "down", "x", "x")
 
 
 @screen
 async def errors(app: Driver) -> None:
-    problems = (
-        Problem(
-            "FILE_EXISTS",
-            "There is a note of this name.",
-            step_id="notes",
-            path="Projects/Garden.md",
-        ),
-    )
-    preview = preview_of(
-        plan_of(), [change("create", "Projects/Garden.md", content=b"x")], errors=problems
-    )
-    app.session.script = [
-        [TextDelta("Here it is."), PlanReady(preview.plan), PreviewReady(preview)]
-    ]
-    await app.planned()
+    await app.preview(append("notes", "Projects/Garden.md", "x"))
 
 
 @screen
 async def plan(app: Driver) -> None:
-    await app.planned()
+    await app.preview(*PROJECTS["steps"], goal=PROJECTS["goal"])
 
 
 @screen
 async def step(app: Driver) -> None:
-    await app.planned()
-    await app.press("p", "down", "space")
+    await plan(app)
+    listing = app.main.query_one(PlanList)
+    listing.cursor = next(
+        index
+        for index, row in enumerate(listing.rows)
+        if isinstance(row, StepRow) and row.step.id == "notes"
+    )
+    await app.press("space")
 
 
 @screen
 async def diff(app: Driver) -> None:
-    path = "Daily/2025-12-16.md"
-    app.session.texts[path] = "# Tuesday\n\n- Garden\n- Kitchen\n- Roof\n"
-    preview = preview_of(
-        plan_of(), [change("modify", path, content=DIFF.encode()), change("delete", "Ideas.md")]
-    )
-    app.session.script = [[PlanReady(preview.plan), PreviewReady(preview)]]
-    await app.planned()
+    args = {"path": "Ideas.md", "mode": "replace", "content": DIFF}
+    replace = {"id": "replace", "tool": "vault.updateFile", "args": args}
+    await app.preview(create("new", "Attic.md"), replace)
     await app.press("n", "enter")
 
 
 @screen
 async def result(app: Driver) -> None:
-    await app.planned()
+    await plan(app)
     await app.press("a")
 
 
 @screen
 async def conflict(app: Driver) -> None:
-    app.session.run_script = mixed_run()
-    await app.planned()
+    await app.preview(append("ideas", "Ideas.md", "Two\n"), create("new", "Attic.md"))
+    (app.vault / "Ideas.md").write_text("Mine\n")
     await app.press("a")
 
 
@@ -138,14 +123,14 @@ async def save(app: Driver) -> None:
 
 @screen
 async def editor(app: Driver) -> None:
-    await app.planned()
+    await plan(app)
     await app.press("e")
     app.app.screen.query_one(TextArea).text = '{"version": "1.0",'
     await app.press("ctrl+s")
 
 
 def keys(*names: str) -> Show:
-    """A screen that keys open."""
+    """Open a screen by its keys."""
 
     async def show(app: Driver) -> None:
         await app.press(*names)
@@ -160,17 +145,17 @@ async def history_files(app: Driver) -> None:
 
 
 async def conversations(app: Driver) -> None:
-    app.session.script = [sample_answer()]
     await app.send("Which projects are open?")
     await app.press("f4")
 
 
 @screen
 async def running(app: Driver) -> None:
-    """A run in progress, after its first events; its clock stands still."""
-    await app.planned()
+    """Start a run, and stop its clock after the first events."""
+    await plan(app)
     progress = app.panes.work.progress
-    app.main.show_run(sample_preview(plan_of()))
+    assert app.plan.preview is not None
+    app.main.show_run(app.plan.preview)
     assert progress._timer is not None
     progress._timer.pause()
     progress.step_retrying(
@@ -184,7 +169,6 @@ async def running(app: Driver) -> None:
 
 @screen
 async def tasks(app: Driver) -> None:
-    app.session.script = [[Answer("- [ ] Water the beans\n- [x] Buy seeds", ())]]
     await app.send("What is to do?")
     await app.press("f8")
 
@@ -285,13 +269,95 @@ PUSHED: dict[str, Callable[[], object]] = {
 }
 
 
+WORDS = (
+    "You have **three** open projects:\n\n1. Garden\n2. Kitchen\n3. Roof\n\n"
+    "> The roof is the oldest one.\n\nSee `Projects/` for all of them."
+)
+LOOK = calls(call("vault__readFiles", filePaths=["Ideas.md"], why="they may say it"))
+SCRIPTS: dict[str, tuple[Mapping[str, Any], ...]] = {
+    "answer": (LOOK, {"text": WORDS}),
+    "conversations": (LOOK, {"text": WORDS}),
+    "tasks": ({"text": "- [ ] Water the beans\n- [x] Buy seeds"},),
+}
+"""Answers of the model; the other screens need none."""
+
+NOTE = """---
+tags: [daily, planning]
+mood: calm
+---
+# Tuesday, 16 December
+
+Long talk with [[Anna]] about the **house**. Things that should become projects:
+
+- Garden
+- Kitchen
+- Roof
+- Taxes 2025
+- Holiday in Norway
+
+## Tasks
+
+- [ ] Call the roofer #house
+- [x] Buy paint for `Kitchen/wall`
+
+> The best time to plant a tree was twenty years ago.
+"""
+IDEAS = {f"Projects/Old/Idea {number}.md": f"# Idea {number}\n" for number in range(60)}
+NOTES = {"Daily/2025-12-16.md": NOTE, "Ideas.md": "One\n"} | IDEAS
+
+
+def past(wiring: Wiring) -> None:
+    """Save three actions, and three runs: one undone, one stopped by the disk, one done."""
+    folder = {"folder": {"type": "path"}}
+    steps = [create("new", "${folder}/A.md")]
+    for macro in (
+        Macro(
+            "Bullets to projects",
+            plan_of(steps, parameters=folder),
+            "A note for each selected bullet",
+        ),
+        Macro("Weekly review", plan_of(), "Collects open tasks of the week"),
+        Macro("Sort inbox", plan_of()),
+    ):
+        build_session(wiring).saved.put(macro)
+    sorted_inbox = move("Ideas.md", "Sorted.md", b"One\n")
+    tagged = [modify(path, text.encode(), b"#task\n") for path, text in list(IDEAS.items())[:12]]
+    made = [new_file(f"Projects/{name}.md", b"one\n") for name in ("Bike", "Choir")]
+    made.append(modify("Ideas.md", b"One\n", b"One\nTwo\n"))
+
+    def on(day: int, hour: int) -> AbstractContextManager[object]:
+        class Frozen(datetime):
+            @classmethod
+            def now(cls, tz: tzinfo | None = None) -> Frozen:
+                return cls(2025, 12, day, hour, tzinfo=UTC)
+
+        return patch.object(writer, "datetime", Frozen)
+
+    with writer.Journal.open(wiring.state, wiring.store) as journal:
+        with on(14, 12):
+            run(previewed(sorted_inbox, goal="Sort the inbox"), wiring.store, journal)
+            undo(journal, wiring.store)
+        with on(16, 10), disk_failing_at(tagged[7].path.text):
+            run(previewed(*tagged, goal="Rename #todo to #task"), wiring.store, journal)
+        with on(16, 12):
+            goal = "Make a project note for each selected bullet"
+            run(previewed(*made, goal=goal), wiring.store, journal)
+    notes = sorted(Path(wiring.store.real_path).rglob("*.md"))
+    for number, note in enumerate(notes):
+        os.utime(note, (1_700_000_000, 1_700_000_000 + number))
+
+
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 @pytest.mark.parametrize("name", [*SCREENS, *PUSHED])
 async def test_the_screen_looks_as_before_and_can_be_read(
     name: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(platform, "python_version", lambda: "3.11.7")
-    async with driving(demo_session(0.0), size=size) as app:
+    script = SCRIPTS.get(name, ())
+    settings = settings_with(model=MODEL, share_allow=("**",)) if script else LiveSettings()
+    async with driving(
+        *script, files=NOTES, size=size, settings=settings, before=past, name="Notebook"
+    ) as app:
         if name in SCREENS:
             await SCREENS[name](app)
         else:

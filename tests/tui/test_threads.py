@@ -1,51 +1,49 @@
-"""Several conversations in one app: they stream at once, are found again, and are as they were after a restart."""
+"""Several conversations in one app: parallel streams, search, and their state after a restart."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+import json
+from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import cast
 
-from obsidian_agent.agent.events import AgentEvent, Answer, PlanReady, PreviewReady, TextDelta
-from obsidian_agent.services.session import Session
-from obsidian_agent.threads.log_store import ThreadStore
-from obsidian_agent.threads.manager import ThreadManager
+from obsidian_agent.agent.events import PlanReady
+from obsidian_agent.bootstrap import Wiring, build_session, build_threads
+from obsidian_agent.providers.base import (
+    ChatDelta,
+    ChatRequest,
+    Finished,
+    TextChunk,
+    ToolCallChunk,
+)
 from obsidian_agent.tui.screens.threads import ThreadList, Threads
 from obsidian_agent.tui.screens.threads import Turns as TurnList
 from obsidian_agent.tui.widgets.row_list import ChoiceList
 from obsidian_agent.tui.widgets.transcript import AT_ONCE, Earlier, EntryWidget
-from tui.driving import Driver, driving
-from tui.fakes import plan_of, sample_preview
+from tui.driving import Driver, Model, driving, driving_real, wired
+from tui.samples import PROJECTS, plan_of
 
 
-@dataclass
-class Turns:
-    """Answers by what was said: `slow` streams until it may go on, `plan` proposes, anything else is answered at once."""
+class Turns(Model):
+    """Answers by what was asked: `slow` streams until `go`, `plan` proposes, others end at once."""
 
-    go: asyncio.Event = field(default_factory=asyncio.Event)
-    models: None = None
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = asyncio.Event()
 
-    async def turn(self, text: str) -> AsyncIterator[AgentEvent]:
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
+        text = request.messages[-1].text.rstrip().rpartition("\n")[2]
         if text.startswith("slow"):
-            yield TextDelta(f"First of {text}. ")
+            yield TextChunk(f"First of {text}. ")
             await self.go.wait()
-            yield TextDelta(f"Rest of {text}.")
-            yield Answer(f"First of {text}. Rest of {text}.", ("Garden.md",))
+            yield TextChunk(f"Rest of {text}.")
         elif text.startswith("plan"):
-            yield TextDelta("Here. ")
+            yield TextChunk("Here. ")
             await self.go.wait()
-            plan = plan_of()
-            yield PlanReady(plan)
-            yield PreviewReady(sample_preview(plan))
+            yield ToolCallChunk(0, json.dumps({"plan": PROJECTS}), "c1", "propose_plan")
         else:
-            yield Answer(f"Answer to {text}.")
-
-
-def chats(folder: Path, turns: Turns) -> ThreadManager:
-    return ThreadManager(ThreadStore(folder, lambda: datetime.now(UTC)), cast("Session", turns))
+            yield TextChunk(f"Answer to {text}.")
+        yield Finished("stop", None)
 
 
 async def said(app: Driver, words: str) -> None:
@@ -57,9 +55,9 @@ async def titled(app: Driver, title: str) -> None:
     app.wait_out_grace()
 
 
-async def test_conversations_stream_at_once_and_never_mix(tmp_path: Path) -> None:
+async def test_conversations_stream_at_once_and_never_mix() -> None:
     turns = Turns()
-    async with driving(threads=chats(tmp_path, turns)) as driver:
+    async with driving(model=turns) as driver:
         app, pilot = driver.app, driver.pilot
 
         async def say(text: str) -> None:
@@ -118,7 +116,6 @@ async def _find_rename_delete(driver: Driver) -> None:
     await driver.settle()
     assert driver.stage == "idle", "the plan stays with its conversation"
     assert "First of slow one. Rest of slow one." in driver.transcript()
-    assert "Sources\nGarden.md" in driver.transcript()
     driver.prompt.text = "/rename Beans"
     await pilot.press("enter")
     await titled(driver, "Beans")
@@ -142,8 +139,12 @@ async def _find_rename_delete(driver: Driver) -> None:
 
 
 async def test_a_conversation_is_resumed_after_a_kill(tmp_path: Path) -> None:
-    turns = Turns()
-    before = chats(tmp_path, turns)
+    with wired(tmp_path, Turns()) as wiring:
+        await _resumed(wiring)
+
+
+async def _resumed(wiring: Wiring) -> None:
+    before = build_threads(wiring, build_session(wiring))
     long, cut, planned = before.create(), before.create(), before.create()
     for number in range(AT_ONCE + 10):
         long.recorder.add_entry("notice", f"Remark {number}.")
@@ -162,7 +163,7 @@ async def test_a_conversation_is_resumed_after_a_kill(tmp_path: Path) -> None:
     cut.recorder._flush()
 
     # Another program on the same folder, as after a kill: nothing of the first one is closed.
-    async with driving(threads=chats(tmp_path, turns)) as driver:
+    async with driving_real(wiring) as driver:
         app, pilot = driver.app, driver.pilot
 
         async def go(title: str) -> None:
@@ -180,13 +181,13 @@ async def test_a_conversation_is_resumed_after_a_kill(tmp_path: Path) -> None:
         assert "The program ended here" in driver.transcript()
         await go("Planned")
         assert driver.stage == "plan", "a plan that waited is previewed again"
-        assert driver.session.called("preview_plan")
+        preview = driver.plan.preview
         await pilot.press("f8")
         await titled(driver, "Plans (1)")
         assert "0/3" in driver.screen()
         await pilot.press("enter")
         await driver.settle()
-        assert len(driver.session.called("preview_plan")) == 2
+        assert driver.plan.preview is not preview
         await go("Long")
         await pilot.press("f8")
         await titled(driver, "Tasks (1 of 2 done)")
@@ -210,13 +211,10 @@ async def _look_back(driver: Driver) -> None:
     assert not transcript.query(Earlier)
 
 
-async def test_a_conversation_goes_back_to_an_earlier_turn_and_forward_again(
-    tmp_path: Path,
-) -> None:
-    threads = chats(tmp_path, Turns())
-    async with driving(threads=threads) as driver:
+async def test_a_conversation_goes_back_to_an_earlier_turn_and_forward_again() -> None:
+    async with driving(model=Turns()) as driver:
         await driver.send("/rewind")
-        assert "This conversation has no earlier turn yet." in driver.hint()
+        assert "This conversation has no earlier message yet." in driver.hint()
         for question in ("one", "two", "three"):
             await driver.send(question)
             await said(driver, f"Answer to {question}.")
@@ -239,10 +237,10 @@ async def test_a_conversation_goes_back_to_an_earlier_turn_and_forward_again(
         assert "four" not in driver.transcript()
 
 
-async def test_a_plan_of_a_later_turn_does_not_stay_on_the_screen(tmp_path: Path) -> None:
+async def test_a_plan_of_a_later_turn_does_not_stay_on_the_screen() -> None:
     turns = Turns()
     turns.go.set()
-    async with driving(threads=chats(tmp_path, turns)) as driver:
+    async with driving(model=turns) as driver:
         await driver.send("one")
         await said(driver, "Answer to one.")
         await driver.send("plan two")

@@ -41,7 +41,7 @@ async def test_a_waiting_plan_is_approved_like_any_other_and_waits_no_longer(
 ) -> None:
     wiring = wiring_with(make_vault, tmp_path, plan("Inbox.md", "one"))
     async with driving_real(wiring) as app:
-        await app.until(lambda: "1 plan waits for you: /plans" in app.transcript())
+        await app.until(lambda: "1 plan from Claude  /plans" in app.screen())
         await app.send("/plans")
         await app.on_top(WaitingScreen)
         await app.until(lambda: app.app.screen.query_one(WaitingList).rows)

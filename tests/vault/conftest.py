@@ -38,7 +38,7 @@ OPENERS: dict[str, Opener] = {"openat2": _by_openat2, "walk": _by_walk, "path": 
 
 @pytest.fixture
 def vault(tmp_path: Path) -> Path:
-    """An empty vault with a folder of its own around it, so that what leaves it is seen."""
+    """Create an empty vault inside a folder of its own, which shows files that leave it."""
     folder = tmp_path / "around" / "VAULT"
     folder.mkdir(parents=True)
     return folder
@@ -46,7 +46,7 @@ def vault(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=list(OPENERS))
 def store(request: pytest.FixtureRequest, vault: Path) -> Iterator[VaultStore]:
-    """The vault's store, once for each way to reach the disk."""
+    """Open the vault's store, once for each way to reach the disk."""
     opened = OPENERS[request.param](vault)
     yield opened
     opened.close()
@@ -54,7 +54,7 @@ def store(request: pytest.FixtureRequest, vault: Path) -> Iterator[VaultStore]:
 
 @pytest.fixture(params=["openat2", "walk"])
 def handle_store(request: pytest.FixtureRequest, vault: Path) -> Iterator[VaultStore]:
-    """The vault's store over directory handles."""
+    """Open the vault's store over directory handles."""
     opened = OPENERS[request.param](vault)
     yield opened
     opened.close()
@@ -62,7 +62,7 @@ def handle_store(request: pytest.FixtureRequest, vault: Path) -> Iterator[VaultS
 
 @pytest.fixture
 def build(vault: Path) -> Callable[[Sequence[Sequence[str]]], None]:
-    """Make files, folders, links, FIFOs and sockets from `[kind, path, link target]`; `VAULT/` at a target's start is the vault's path."""
+    """Make entries from `[kind, path, link target]`; `VAULT/` in a target is the vault's path."""
 
     def make(setup: Sequence[Sequence[str]]) -> None:
         for kind, path, *target in setup:
@@ -90,7 +90,7 @@ def build(vault: Path) -> Callable[[Sequence[Sequence[str]]], None]:
 
 
 def _bind(place: Path) -> None:
-    """A socket at a path that may be longer than a socket's address can be."""
+    """Create a socket at a path that may be longer than a socket's address."""
     here = os.getcwd()
     os.chdir(place.parent)
     try:
@@ -117,5 +117,5 @@ def tree_of(folder: Path) -> dict[str, object]:
 
 @pytest.fixture
 def snapshot(vault: Path) -> Callable[[], dict[str, object]]:
-    """The state of the vault and of everything around it."""
+    """Return the state of the vault and of everything around it."""
     return lambda: tree_of(vault.parent)

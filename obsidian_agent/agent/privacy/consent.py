@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import Any, Literal
 
-from obsidian_agent.dataclass import dataclass, field
-from obsidian_agent.plan.policy import SharingRules
+from msgspec import Struct, field
+
+from obsidian_agent.plan.policy import NamesOf, SharingRules
 from obsidian_agent.vault.paths.path import VaultPath
 
 AllowedBy = Literal["once", "thread", "folder", "granted", "rule", "local", "context", "trusted"]
@@ -53,8 +54,7 @@ class Level(IntEnum):
     """Its whole text."""
 
 
-@dataclass(frozen=True, slots=True)
-class SharedPart:
+class SharedPart(Struct, frozen=True):
     """Content of a file that is sent, with its length and level.
 
     `path` is "" for text that is in no file.
@@ -70,8 +70,7 @@ def tokens_of(characters: int) -> int:
     return -(-characters // CHARACTERS_A_TOKEN)
 
 
-@dataclass(frozen=True, slots=True)
-class ShareItem:
+class ShareItem(Struct, frozen=True):
     """A file or folder with content to be sent, `size` bytes or about `tokens` tokens of it.
 
     `previews` are the exact lines to be sent if it is not the whole file. `why` is the model's
@@ -91,8 +90,7 @@ class ShareItem:
         return self.path.name
 
 
-@dataclass(frozen=True, slots=True)
-class ShareRequest:
+class ShareRequest(Struct, frozen=True):
     """A question to the user: whether to send this to `provider` at `address`.
 
     It is question `number` of `total` in one round. The values of `kind` are these.
@@ -126,8 +124,7 @@ class ShareRequest:
         return sum(item.tokens for item in self.items)
 
 
-@dataclass(frozen=True, slots=True)
-class ShareDecision:
+class ShareDecision(Struct, frozen=True):
     """The user's answer. `paths` are the chosen items, None for all; an empty set is valid.
 
     "once": these items now. "thread": these items at this level for the rest of the conversation
@@ -162,8 +159,7 @@ async def refuse_all(request: ShareRequest) -> ShareDecision:
     return UNASKED
 
 
-@dataclass(slots=True)
-class Grants:
+class Grants(Struct):
     """The user's permissions for the rest of one conversation."""
 
     files: dict[str, Level] = field(default_factory=dict)
@@ -212,14 +208,13 @@ def _inside(path: VaultPath, folder: str) -> bool:
     return not folder or path.text == folder or path.text.startswith(f"{folder}/")
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """The decision by rules and permissions. `real` resolves symbolic links in a path."""
+class Gate(Struct, frozen=True):
+    """The decision by rules and permissions. `names` returns all paths of a file."""
 
     rules: SharingRules
     grants: Grants
     local: bool
-    real: Callable[[VaultPath], VaultPath]
+    names: NamesOf
 
     @property
     def open(self) -> bool:
@@ -237,17 +232,18 @@ class Gate:
         )
 
     def denied(self, path: VaultPath) -> bool:
-        """Return True if a rule hides the path or its target."""
-        return self.rules.verdict(path, self.real).decision == "deny"
+        """Return True if a rule hides the file, by any of its paths."""
+        return self.rules.verdict(path, self.names).decision == "deny"
 
     def allowed(self, path: VaultPath, level: Level) -> AllowedBy | None:
         """Return the reason why this may be sent without a question; None if there is none."""
-        decision = self.rules.verdict(path, self.real, local=self.local).decision
+        decision = self.rules.verdict(path, self.names, local=self.local).decision
         if decision == "deny":
             return None
         if decision == "allow":
             return "local" if self.open else "rule"
         granted = self.grants.named(path, level) or (
-            self.grants.cover(path, level) and self.grants.cover(self.real(path), level)
+            self.grants.cover(path, level)
+            and all(self.grants.cover(name, level) for name in self.names(path))
         )
         return "granted" if granted else None

@@ -40,11 +40,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, get_args
 
+from msgspec import Struct
+
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, SharedPart
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError, Problem
-from obsidian_agent.journal.state_folder import wait_for_lock
-from obsidian_agent.state_files import make_private, replace_file
+from obsidian_agent.state_files import file_lock, make_private, open_append, replace_file, write_all
 
 Kind = Literal[
     "sent",
@@ -88,8 +88,7 @@ class ChainEnd(NamedTuple):
     hash: str
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
+class Verified(Struct, frozen=True):
     """The result of a verification: the number of intact lines.
 
     `first_bad` is the number of the first changed or missing line, `reason` the finding.
@@ -100,8 +99,7 @@ class Verified:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AuditRecord:
+class AuditRecord(Struct, frozen=True):
     """The files of the record in a folder of the user's state.
 
     `audit.jsonl` is the current one; older ones are `audit-NUMBER.jsonl`, after their first line.
@@ -132,7 +130,7 @@ class AuditRecord:
                 )[:-1].encode("ascii")
                 last = ChainEnd(last.n + 1, hashlib.sha256(body).hexdigest())
                 lines += body + f', "hash": "{last.hash}"}}\n'.encode("ascii")
-            _write(fd, lines)
+            write_all(fd, lines)
             os.fsync(fd)
             replace_file(self.head, f"{last.n} {last.hash}\n".encode("ascii"))
 
@@ -192,7 +190,7 @@ class AuditRecord:
         for line in self._lines():
             match = _LINE.fullmatch(line)
             if match is None or hashlib.sha256(match[1]).hexdigest().encode() != match[4]:
-                return Verified(last.n, last.n + 1, "it was changed or is only there in part")
+                return Verified(last.n, last.n + 1, "it was changed or is incomplete")
             if int(match[2]) != last.n + 1:
                 return Verified(last.n, last.n + 1, "it is missing")
             if match[3] != last.hash.encode():
@@ -212,7 +210,7 @@ class AuditRecord:
         if written.n > last.n:
             return Verified(last.n, last.n + 1, "it is missing, and so is every line after it")
         if written.n == last.n and written.hash != last.hash:
-            return Verified(last.n - 1, last.n, "it is another one than was written")
+            return Verified(last.n - 1, last.n, "it is not the line that was written")
         return Verified(last.n)
 
     # --- files ---
@@ -238,22 +236,15 @@ class AuditRecord:
     @contextlib.contextmanager
     def _open(self) -> Iterator[tuple[int, ChainEnd]]:
         """Open and lock the file for the next lines; yield it with the end of the chain."""
-        flags = (
-            getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-        )
-        lock = os.open(self.folder / "audit.lock", os.O_RDWR | os.O_CREAT | flags, 0o600)
-        try:
-            wait_for_lock(lock)
+        with file_lock(self.folder / "audit.lock"):
             with contextlib.suppress(FileNotFoundError):
                 if self.file.stat().st_size > MAX_BYTES:
                     os.replace(self.file, self._older_name())
-            fd = os.open(self.file, os.O_RDWR | os.O_APPEND | os.O_CREAT | flags, 0o600)
+            fd = open_append(self.file)
             try:
                 yield fd, self._last(fd)
             finally:
                 os.close(fd)
-        finally:
-            os.close(lock)
 
     def _older_name(self) -> Path:
         with self.file.open("rb") as stream:
@@ -296,13 +287,7 @@ def _value(value: object) -> str:
             return str(value)
 
 
-def _write(fd: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(fd, data) :]
-
-
-@dataclass(frozen=True, slots=True)
-class Sending:
+class Sending(Struct, frozen=True):
     """A text about to be sent, with its parts of files and the reason why each may be sent."""
 
     tool: str
@@ -311,8 +296,7 @@ class Sending:
     parts: tuple[tuple[SharedPart, AllowedBy], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FileRead:
+class FileRead(Struct, frozen=True):
     """A file that was sent: the highest level ("name", "preview" or "text"), to whom, how often."""
 
     path: str
@@ -321,8 +305,7 @@ class FileRead:
     times: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ledger:
+class Ledger(Struct, frozen=True):
     """The ledger of one vault."""
 
     record: AuditRecord

@@ -12,6 +12,9 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from obsidian_agent.agent.mcp_tools import OfferedTool
 from obsidian_agent.agent.turn.model_tools import (
     DESCRIBE_TOOLS,
@@ -23,7 +26,6 @@ from obsidian_agent.agent.turn.model_tools import (
     limits_of,
     signature,
 )
-from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import Problem, ToolError, nearest
 from obsidian_agent.plan import arguments as plan_arguments
 from obsidian_agent.plan.arguments import parse_input
@@ -53,8 +55,7 @@ _FENCED: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ReadCall:
+class ReadCall(Struct, frozen=True):
     """A valid call of a read tool.
 
     `args` are named as in the tool's input; `rows` and `offset` select a page of its list; `why` is
@@ -81,16 +82,14 @@ class ReadCall:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ProposalCall:
+class ProposalCall(Struct, frozen=True):
     """A call of `propose_plan` with the document of the plan."""
 
     id: str
     document: Any
 
 
-@dataclass(frozen=True, slots=True)
-class BadCall:
+class BadCall(Struct, frozen=True):
     """A call that cannot be carried out, with the reason."""
 
     id: str
@@ -98,8 +97,7 @@ class BadCall:
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True)
-class HelpCall:
+class HelpCall(Struct, frozen=True):
     """A call of `describe_tools` for `names`. The answer reveals nothing of the vault."""
 
     id: str
@@ -107,8 +105,7 @@ class HelpCall:
     answer: str
 
 
-@dataclass(frozen=True, slots=True)
-class ServerCall:
+class ServerCall(Struct, frozen=True):
     """A call of a tool of an MCP server, whose arguments only that server understands."""
 
     id: str

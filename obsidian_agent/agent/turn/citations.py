@@ -10,20 +10,19 @@ import re
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 
+from msgspec import Struct, field
+
 from obsidian_agent.agent.privacy.consent import Level, SharedPart
-from obsidian_agent.dataclass import dataclass, field
 
 
-@dataclass(frozen=True, slots=True)
-class Credit:
+class Credit(Struct, frozen=True):
     """The `sources` of an answer, and other files that were sent, as paths in order of sending."""
 
     sources: tuple[str, ...] = ()
     also_sent: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class SharedFiles:
+class SharedFiles(Struct):
     """The files that a model was sent parts of in one turn."""
 
     _levels: dict[str, Level] = field(default_factory=dict)

@@ -12,6 +12,9 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, assert_never
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from obsidian_agent.agent.conversation import (
     BROKEN_MARK,
     CUT_MARK,
@@ -28,11 +31,12 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     Verdict,
 )
-from obsidian_agent.agent.planner import PlanRequest, Reply, Sampling, receive
+from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.privacy.consent import ApproveShare, Gate
 from obsidian_agent.agent.privacy.record import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import new_mark
-from obsidian_agent.agent.summaries import within
+from obsidian_agent.agent.replies import Reply, Sampling, receive
+from obsidian_agent.agent.summaries import omit_old_results
 from obsidian_agent.agent.token_budget import estimate_messages
 from obsidian_agent.agent.turn.calls import ProposalCall, understand, written_calls
 from obsidian_agent.agent.turn.citations import SharedFiles
@@ -54,20 +58,18 @@ from obsidian_agent.agent.turn.proposals import (
     DryRun,
     Rejected,
     TurnProposals,
+    judge_json_answer,
     plan_in,
-    planned,
 )
 from obsidian_agent.agent.turn.read_calls import Asker
 from obsidian_agent.agent.turn.tool_round import Scrubber, ToolRound
 from obsidian_agent.agent.usage import Meter
-from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, ObsidianError, Problem, ProviderError
-from obsidian_agent.plan.policy import Policy, SharingRules
+from obsidian_agent.plan.policy import NamesOf, Policy, SharingRules
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider, ToolCall
 from obsidian_agent.providers.other_agent import is_agent
 from obsidian_agent.providers.prices import ModelFacts
 from obsidian_agent.tools.core.tool import AppCommand, RunContext, Tool
-from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.view import VaultView
 
@@ -81,17 +83,15 @@ TOO_LONG: Final = "CONTEXT_TOO_LONG"
 TRUNCATED: Final = "TRUNCATED"
 
 
-@dataclass(frozen=True, slots=True)
-class Vault:
-    """The vault for the agent: a current view, the resolver of links, the scrubber of messages."""
+class Vault(Struct, frozen=True):
+    """The vault for the agent: a current view, the names of files, the scrubber of messages."""
 
     open_view: Callable[[], VaultView]
-    real: Callable[[VaultPath], VaultPath]
+    names: NamesOf
     scrubber: Scrubber
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(Struct, frozen=True):
     """A `Planner` whose model reads notes. Without `dry_run` it only answers."""
 
     provider: Provider
@@ -139,7 +139,7 @@ class Agent:
         view = self.vault.open_view()
         if not self.rules.deny:
             return view
-        return FilteredView(view, self.rules.deny.cover, self.vault.real)
+        return FilteredView(view, self.rules.deny.cover)
 
     def prefix(self, facts: ModelFacts) -> RequestPrefix:
         """Return the beginning of every request. May block."""
@@ -168,7 +168,7 @@ class Agent:
         if self.config.temperature is not None:
             sampling = replace(sampling, temperature=self.config.temperature)
         asker = Asker(
-            Gate(self.rules, self.conversation.grants, self.provider.local, self.vault.real),
+            Gate(self.rules, self.conversation.grants, self.provider.local, self.vault.names),
             self.approve,
             self.ledger.record,
             self.provider.name,
@@ -245,8 +245,7 @@ class Agent:
             turn.close()
 
 
-@dataclass(slots=True)
-class _Turn:
+class _Turn(Struct):
     """One turn, from the user's message to its result."""
 
     agent: Agent
@@ -289,7 +288,7 @@ class _Turn:
         prepared = self._prepared = await agent.prepare(self.request.context)
         await prepared.run(self.request.message, self.emit)
         if prepared.usage is not None:
-            self.meter.answered(prepared.usage)
+            self.meter.add_usage(prepared.usage)
         history = self.conversation.plain_messages()
         message = agent.message(self.request, prepared)
         self.conversation.add_request(message)
@@ -309,10 +308,10 @@ class _Turn:
             await self.emit(event)
 
         self._record_sendings()
-        meter.asking()
+        meter.count_request()
         request = replace(request, conversation=self.conversation.id)
         await receive(self.agent.provider, request, self.reply, emit)
-        meter.answered(self.reply.usage)
+        meter.add_usage(self.reply.usage)
         await self.emit(meter.total())
 
     def _within_window(self) -> Sequence[ChatMessage]:
@@ -323,7 +322,7 @@ class _Turn:
         size = estimate_messages(messages)
         if self.is_squeezed:
             room = min(room, size // 2)
-        return messages if size <= room else within(messages, room)
+        return messages if size <= room else omit_old_results(messages, room)
 
     def _share(self, sending: Sending, requested: Collection[str] | None = None) -> None:
         self.conversation.share(sending)
@@ -422,13 +421,13 @@ class _Turn:
         meter = self.meter
 
         async def emit(event: AgentEvent) -> None:
-            meter.look(event)
+            meter.time_tools(event)
             await self.emit(event)
 
         work = ToolRound(self.prepared, self.agent.vault.scrubber, self.refused)
-        meter.look()
+        meter.time_tools()
         await work.carry_out(understood, emit)
-        meter.look(over=True)
+        meter.time_tools(finished=True)
         verdict: PlanReady | TurnFailed | None = None
         for parsed in understood:
             if not isinstance(parsed, ProposalCall) or proposals is None:
@@ -456,7 +455,7 @@ class _Turn:
         if proposals is not None and not is_truncated:
             written = plan_in(text)
             if written is not None:
-                outcome = await proposals.written(*written)
+                outcome = await proposals.propose_written(*written)
                 if not isinstance(outcome, Rejected):
                     return outcome
                 self.conversation.add_request(correction(outcome.problems, outcome.usage))
@@ -495,7 +494,12 @@ class _Turn:
                 return TurnFailed(error.problem())
             reply, propose = self.reply, agent.dry_run is not None
             verdict = await asyncio.to_thread(
-                planned, reply.text, reply.reason, agent.tools, agent.turn_policy, propose=propose
+                judge_json_answer,
+                reply.text,
+                reply.reason,
+                agent.tools,
+                agent.turn_policy,
+                propose=propose,
             )
             if not isinstance(verdict, Rejected):
                 self._remember(verdict)

@@ -18,9 +18,9 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Final, Literal
 
+from msgspec import Struct
 from pydantic import BaseModel
 
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.base import ToolOffer
 from obsidian_agent.tools.core.tool import Risk, Tool
@@ -93,7 +93,8 @@ _BOOKKEEPING: Final = _names("""
 _ADVANCED: Final = _names("""
     ifNotExists updateLinks overwrite recursive expectCount regex caseSensitive create marker line
     paths removeTags createdBefore separator modifiedBefore aliases checked error directly atLeast
-    atMost has datedBefore datedAfter properties extension kind any file
+    atMost has datedBefore datedAfter properties extension kind any file moreThan
+    fewerThan
 """)
 """Further fields that are omitted for small models."""
 
@@ -294,8 +295,7 @@ class Reveals(Enum):
     """The text that the user has selected."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadTool:
+class ReadTool(Struct, frozen=True):
     """A tool that models may call.
 
     `rows` is the list in its output that is paged; `purpose` describes the call to the user.
@@ -331,8 +331,7 @@ READ_TOOLS: Final[Mapping[str, ReadTool]] = {tool.name: tool for tool in _READ_T
 """By the tool's name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The limits of a result: rows of a list, characters of a preview, characters of a file."""
 
     default_rows: int = DEFAULT_ROWS

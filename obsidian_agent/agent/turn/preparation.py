@@ -9,6 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from obsidian_agent.agent.context import (
     REQUESTED,
     ContextFormat,
@@ -22,7 +25,6 @@ from obsidian_agent.agent.context import (
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import Emit, Notice
 from obsidian_agent.agent.mcp_tools import McpTools, OfferedTool
-from obsidian_agent.agent.planner import Sampling
 from obsidian_agent.agent.privacy.consent import (
     AllowedBy,
     Level,
@@ -33,7 +35,8 @@ from obsidian_agent.agent.privacy.consent import (
     tokens_of,
 )
 from obsidian_agent.agent.privacy.record import Sending
-from obsidian_agent.agent.summaries import old_part, summarise
+from obsidian_agent.agent.replies import Sampling
+from obsidian_agent.agent.summaries import old_part, summarize
 from obsidian_agent.agent.token_budget import (
     UNKNOWN_WINDOW,
     WindowUse,
@@ -45,17 +48,16 @@ from obsidian_agent.agent.trace import Trace
 from obsidian_agent.agent.turn.model_tools import Detail
 from obsidian_agent.agent.turn.prompts import MAX_FILES, MAX_SELECTION, RequestPrefix
 from obsidian_agent.agent.turn.read_calls import Asker, Permission, selection_item
-from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.base import Provider, Usage
 from obsidian_agent.providers.prices import ModelFacts, facts_of
 from obsidian_agent.tools.core.tool import AppCommand, RunContext
+from obsidian_agent.tools.core.visible_context import visible_context
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.views.view import VaultView
 
 
-@dataclass(frozen=True, slots=True)
-class TurnConfig:
+class TurnConfig(Struct, frozen=True):
     """The settings of a turn.
 
     `instructions` are part of the system prompt, so they may only hold text that the user wrote or
@@ -87,8 +89,7 @@ class TurnConfig:
     """The length of the prompt; None chooses it by the model."""
 
 
-@dataclass(slots=True)
-class Preparation:
+class Preparation(Struct):
     """The first request of a turn.
 
     `run` removes denied files from `context` and sets `extra` (the context as text), `parts` (the
@@ -147,7 +148,7 @@ class Preparation:
         return Sending("context", "", text, tuple(self.parts))
 
     async def run(self, message: str, emit: Emit) -> None:
-        """Resolve the context, ask the user, and summarise older turns if the window is full."""
+        """Resolve the context, ask the user, and summarize older turns if the window is full."""
         if (servers := self.config.servers) is not None and self.prefix.offers:
             if self.is_preview:
                 self.server_tools = servers.known
@@ -158,7 +159,7 @@ class Preparation:
         for problem in (*self.config.notices, *self._trim()):
             await emit(Notice(problem))
         await self._change_provider(emit)
-        self.context = self._without_denied(self.context)
+        self.context = await asyncio.to_thread(self._visible_context)
         await self._add_open_files(emit)
         await self._add_context(message, emit)
 
@@ -221,15 +222,8 @@ class Preparation:
             part = SharedPart(item.path.text, item.level, len(item.previews[0]))
             self.parts.append((part, permission.allowed[item.path.text]))
 
-    def _without_denied(self, run: RunContext) -> RunContext:
-        gate = self.asker.gate
-        if run.active_file is not None and gate.denied(run.active_file):
-            run = replace(run, active_file=None, selection=None, cursor=None)
-        return replace(
-            run,
-            open_files=tuple(path for path in run.open_files if not gate.denied(path)),
-            recent_files=tuple(path for path in run.recent_files if not gate.denied(path)),
-        )
+    def _visible_context(self) -> RunContext:
+        return visible_context(self.context, self.open_view())
 
     # --- context ---
 
@@ -312,15 +306,15 @@ class Preparation:
         return [Problem("INSTRUCTIONS_CUT", message)]
 
     async def _make_room(self, message: str, emit: Emit) -> None:
-        """Summarise older turns when the window is nearly full."""
+        """Summarize older turns when the window is nearly full."""
         count = old_part(self.conversation.messages)
         if self.is_preview or not count or not self.use(message=message).full:
             return
-        summary = await summarise(self.provider, self.conversation.messages, count, self.mark)
+        summary = await summarize(self.provider, self.conversation.messages, count, self.mark)
         self.usage = summary.usage
         self.conversation.compact(summary.count, summary.message)
         text = (
-            "Older messages were summarised for the model to make room. You still see all of them."
+            "Older messages were summarized for the model to make room. You still see all of them."
         )
         await emit(Notice(Problem("COMPACTED", text)))
 

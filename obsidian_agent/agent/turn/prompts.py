@@ -15,16 +15,18 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from obsidian_agent.agent.context import beginning
-from obsidian_agent.agent.planner import Sampling
 from obsidian_agent.agent.privacy.untrusted_text import fence, neutral, visible
+from obsidian_agent.agent.replies import Sampling
 from obsidian_agent.agent.token_budget import (
     estimate,
     estimate_messages,
     estimate_offers,
 )
 from obsidian_agent.agent.turn.model_tools import Detail, envelope, offers, signatures
-from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import Problem
 from obsidian_agent.offline.search import packaged_menu
 from obsidian_agent.plan.model import ActionPlan
@@ -123,8 +125,7 @@ def _examples(names: set[str], detail: Detail, changes_only: bool) -> str:
     return "\n\n".join(examples)
 
 
-@dataclass(frozen=True, slots=True)
-class MessageParts:
+class MessageParts(Struct, frozen=True):
     """Optional parts of a message: its context, already fenced, further tools, Obsidian's commands.
 
     Without `show_selection` the message states only the length of the selected text.
@@ -328,8 +329,7 @@ def suggested(
     return tuple(further[:limit])
 
 
-@dataclass(frozen=True, slots=True)
-class RequestPrefix:
+class RequestPrefix(Struct, frozen=True):
     """The beginning of every request: the system prompt and the functions on offer.
 
     `instructions` are the user's own part of the prompt; `more` returns the further tools to name

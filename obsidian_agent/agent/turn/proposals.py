@@ -12,12 +12,14 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, assert_never
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from obsidian_agent.agent.events import Answer, PlanningRetry, PlanReady, TurnFailed
 from obsidian_agent.agent.turn.calls import ProposalCall
 from obsidian_agent.agent.turn.model_tools import usage_of
 from obsidian_agent.agent.turn.preparation import Preparation
 from obsidian_agent.agent.turn.tool_round import ToolRound
-from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.llm_output import ParsedPlan, ParsedProse, ParseFailed, parse_plan
 from obsidian_agent.plan.model import ActionPlan
@@ -38,7 +40,7 @@ FAILED: Final = Problem(
     "LLM_PLAN_INVALID", "LLM failed to generate valid plan. Try rephrasing your request."
 )
 MAX_CORRECTIONS: Final = 2
-"""Corrections requested of the model; further attempts seldom succeed."""
+"""Maximum number of corrections in a turn; further attempts seldom succeed."""
 
 _MEANINGS: Final[Mapping[str, str]] = {
     "FILE_EXISTS": (
@@ -69,8 +71,7 @@ _MEANINGS: Final[Mapping[str, str]] = {
 _ANY_MEANING: Final = "The step cannot be carried out as written."
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(Struct, frozen=True):
     """A plan that the model must correct.
 
     `problems` and `usage`, the signatures of wrongly used tools, may be sent to the model. `plan`
@@ -93,9 +94,9 @@ def judge(
 ) -> PlanReady | Rejected:
     """Validate and dry-run a proposed document. May block.
 
-    With `send_details` the model may get the messages of the dry run. A plan that only the user can
-    decide about (it needs a permission) is ready too; one that needs values from the user has no
-    preview.
+    With `send_details` the model may get the messages of the dry run. A plan that needs a
+    permission or values is ready too, because only the user can provide them; if it needs values,
+    it has no preview.
     """
     checked = validate(document, tools, policy)
     if checked.plan is None:
@@ -133,10 +134,10 @@ def plan_in(text: str) -> tuple[Any, tuple[str, ...]] | None:
     return (parsed.document, parsed.repairs) if isinstance(parsed, ParsedPlan) else None
 
 
-def planned(
+def judge_json_answer(
     text: str, reason: FinishReason, tools: Mapping[str, Tool], policy: Policy, *, propose: bool
 ) -> PlanReady | Answer | TurnFailed | Rejected:
-    """Interpret the answer of a model that was asked for a plan as JSON.
+    """Validate the answer of a model that was asked for a plan as JSON. It may also be text.
 
     Without `propose` the plan may only read.
     """
@@ -175,8 +176,7 @@ def _without_details(problem: Problem, written: str) -> Problem:
     return Problem(problem.code, meaning, problem.step_id, None, path)
 
 
-@dataclass(slots=True)
-class TurnProposals:
+class TurnProposals(Struct):
     """The proposals of one turn.
 
     `unfiltered`: no rule hides files from the model, so its dry run is the user's preview too.
@@ -199,10 +199,10 @@ class TurnProposals:
         work.reject(call, verdict.problems, verdict.usage)
         return self._after_rejection(verdict)
 
-    async def written(
+    async def propose_written(
         self, document: object, notes: tuple[str, ...]
     ) -> PlanReady | TurnFailed | Rejected:
-        """Handle a plan that was written as an answer. `Rejected` must be sent to the model."""
+        """Handle a plan that was written as an answer. The model must correct it if `Rejected`."""
         verdict = await self._verdict(document, notes)
         if isinstance(verdict, PlanReady):
             return self._ready(verdict)
@@ -230,9 +230,9 @@ class TurnProposals:
         return accepted if self.unfiltered else replace(accepted, preview=None)
 
     def _after_rejection(self, verdict: Rejected) -> PlanReady | TurnFailed | None:
-        """Return None while the model may correct its plan, then the end of the turn.
+        """Return None if the model may correct its plan, else the end of the turn.
 
-        A plan that can be displayed is, with its problems.
+        The last plan is then displayed with its problems, if it is complete enough.
         """
         self.corrections += 1
         if self.corrections <= MAX_CORRECTIONS:

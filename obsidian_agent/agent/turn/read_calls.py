@@ -12,6 +12,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from obsidian_agent.agent.events import Emit, ShareDecided, ShareRequested
 from obsidian_agent.agent.privacy.consent import (
     REFUSED,
@@ -29,7 +32,6 @@ from obsidian_agent.agent.privacy.consent import (
 from obsidian_agent.agent.privacy.record import MAX_DENIED, AuditRecord, Kind
 from obsidian_agent.agent.turn.calls import ReadCall
 from obsidian_agent.agent.turn.model_tools import Reveals
-from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import PathRefused, ToolError, VaultError
 from obsidian_agent.plan.arguments import ArgMarks, marks_of, parse_input
 from obsidian_agent.tools.core.lookup import find_file
@@ -43,8 +45,7 @@ _MAX_UTF8_BYTES = 4
 """Bytes of one character."""
 
 
-@dataclass(frozen=True, slots=True)
-class Permission:
+class Permission(Struct, frozen=True):
     """The items of a request that may be sent, by path, with the reason for each."""
 
     allowed: Mapping[str, AllowedBy] = field(default_factory=dict)
@@ -57,8 +58,7 @@ class Permission:
         return frozenset(self.allowed)
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
+class Asker(Struct, frozen=True):
     """Permission for shares: by a rule, by an earlier answer, or by a question to the user.
 
     Without a `record`, in previews of a request, answers are not recorded.
@@ -144,8 +144,7 @@ def _denied(paths: Sequence[str], rule: str) -> list[dict[str, str]]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
+class Shared(Struct, frozen=True):
     """The result of a read for the model: the document, or None if nothing is shared.
 
     `parts` are the files in it; it is `complete` if nothing was withheld.
@@ -159,8 +158,7 @@ class Shared:
 _NOTHING = Shared(None, complete=False)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFindings:
+class ReadFindings(Struct, frozen=True):
     """The result of a read before the user's permission.
 
     `items` need permission; `shared` makes the result from the permitted paths and may block.

@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar, assert_never
 
+from msgspec import Struct, field
+
 from obsidian_agent.agent.events import Emit, ToolCallFinished, ToolCallStarted
 from obsidian_agent.agent.privacy.consent import ShareRequest
 from obsidian_agent.agent.privacy.record import Sending
@@ -30,7 +32,6 @@ from obsidian_agent.agent.turn.calls import (
 from obsidian_agent.agent.turn.model_tools import DESCRIBE_TOOLS, PROPOSE_PLAN
 from obsidian_agent.agent.turn.preparation import Preparation
 from obsidian_agent.agent.turn.read_calls import Permission, ReadFindings, Shared, prepare
-from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ObsidianAgentError, Problem
 from obsidian_agent.providers.errors import redact
 
@@ -55,8 +56,7 @@ _QUOTED_PATH: Final = re.compile(r"""(['"])(?:/|[A-Za-z]:[\\/]|\\\\)[^'"\n]*\1""
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, slots=True)
-class Scrubber:
+class Scrubber(Struct, frozen=True):
     """A filter that removes paths on this machine and keys from messages."""
 
     roots: tuple[str, ...]
@@ -124,8 +124,7 @@ def _truncated(text: str) -> str:
     return f"{text[:MAX_CHARACTERS]}\n[truncated: {excess:,} more characters; ask for less]"
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """The result of a call for the model, with its entry for the ledger."""
 
     text: str
@@ -134,8 +133,7 @@ class Result:
     complete: bool = True
 
 
-@dataclass(slots=True)
-class ToolRound:
+class ToolRound(Struct):
     """The calls of one answer of the model, and their `results` by call id.
 
     `refused` are the keys of calls that the user refused in this turn; they are refused again

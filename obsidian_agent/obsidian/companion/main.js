@@ -7,7 +7,7 @@ const obsidian_1 = require("obsidian");
 const PROTOCOL = 1;
 const LONGEST_REPLY = 8 * 1024 * 1024; // characters, all of them ASCII
 const LONGEST_WAIT = 25_000; // ms
-const SAVING = { tries: 20, pause: 100 }; // the app may be writing the note already, or be about to load it anew
+const SAVING = { tries: 20, pause: 100 }; // the app may be writing or reloading the note
 /** A refusal, with a code that obsidian-agent knows. */
 class Refused extends Error {
     code;
@@ -39,7 +39,7 @@ function folder(path) {
 }
 const isSource = (view) => view instanceof obsidian_1.MarkdownView && view.getMode() === "source";
 const content = (view) => (isSource(view) ? view.editor.getValue() : even(view.getViewData()));
-/** Whether a view holds words that the app has not saved; where the app does not tell, saving finds out. */
+/** Return true if a view may have unsaved text: not every version of the app reports it. */
 function unsaved(view) {
     const { lastSavedData } = view;
     return typeof lastSavedData !== "string" || even(lastSavedData) !== content(view);
@@ -48,7 +48,7 @@ function unsaved(view) {
 class AgentCompanion extends obsidian_1.Plugin {
     base = this.app.vault.adapter instanceof obsidian_1.FileSystemAdapter ? this.app.vault.adapter.getBasePath() : "";
     internals = this.app;
-    version = Date.now(); // not what it was before the plugin was loaded anew
+    version = Date.now(); // differs from earlier loads of the plugin
     editing = false;
     waiting = new Set();
     onload() {
@@ -121,7 +121,7 @@ class AgentCompanion extends obsidian_1.Plugin {
         const ours = views.filter(({ file }) => file && (path === undefined || file.path === path));
         return [...ours.filter(isSource), ...ours.filter((view) => !isSource(view))];
     }
-    /** Where the person is: the active note, or the one beside the panel that is active. */
+    /** Return the active note, or the one beside the active panel. */
     async context(withText) {
         const { workspace } = this.app;
         const recent = workspace.getMostRecentLeaf()?.view;
@@ -149,7 +149,7 @@ class AgentCompanion extends obsidian_1.Plugin {
         const mode = view instanceof obsidian_1.MarkdownView ? view.getMode() : null;
         return { path, open: true, mode, hash: await sha256(content(view)), saved, dirty };
     }
-    /** What the disk reads (made even) once it is what every view of the file shows; null where it does not come to that. */
+    /** Return the normalized text of the file once every view of it shows that; null if they never agree. */
     async saved(file) {
         for (let tries = 0; tries < SAVING.tries; tries++) {
             const holding = this.views(file.path).filter(unsaved);
@@ -219,7 +219,7 @@ class AgentCompanion extends obsidian_1.Plugin {
             return { id, name, source: Object.hasOwn(plugins?.manifests ?? {}, plugin) ? plugin : "core" };
         });
     }
-    /** Run the command that the person saw: id and name are both as they were listed. */
+    /** Run the command that was shown to the user: id and name must both match the list. */
     run(id, name) {
         const command = this.internals.commands.listCommands().find((each) => each.id === id);
         if (!command)

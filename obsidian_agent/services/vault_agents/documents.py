@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final, Literal
 
+from msgspec import Struct
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.json_text import COMMAS, COMMENTS, InvalidJson, decode
 
@@ -155,8 +155,7 @@ class ConfigDocument(_Document):
     default_agent: Annotated[str | None, Field(pattern=NAME)] = None
 
 
-@dataclass(frozen=True, slots=True)
-class AgentText:
+class AgentText(Struct, frozen=True):
     """An agent: its properties and instructions."""
 
     name: str
@@ -164,8 +163,7 @@ class AgentText:
     body: str
 
 
-@dataclass(frozen=True, slots=True)
-class SkillText:
+class SkillText(Struct, frozen=True):
     """A skill: its properties and instructions."""
 
     name: str

@@ -21,8 +21,9 @@ from fnmatch import fnmatchcase
 from itertools import chain, takewhile
 from typing import Final, Literal, TypeVar
 
+from msgspec import Struct, field
+
 from obsidian_agent.agent.privacy.untrusted_text import neutral
-from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, Problem, VaultError
 from obsidian_agent.services.trust import Standing, TrustStore, standing
 from obsidian_agent.services.vault_agents.documents import (
@@ -99,8 +100,7 @@ def files_below(view: VaultView, start: str) -> Iterator[VaultPath]:
         return
 
 
-@dataclass(frozen=True, slots=True)
-class VaultAgentFile:
+class VaultAgentFile(Struct, frozen=True):
     """A file with an agent, a skill, instructions or configuration.
 
     `name` is that of the agent or skill. Trust applies to the `sha256` of the content.
@@ -113,8 +113,7 @@ class VaultAgentFile:
     sha256: str
 
 
-@dataclass(slots=True)
-class AgentFileFinder:
+class AgentFileFinder(Struct):
     """Finds the files in a vault, and collects `problems`. `denied` hides paths from all models."""
 
     store: VaultStore
@@ -271,8 +270,7 @@ def _start(pattern: str) -> str:
     return "/".join(takewhile(lambda name: not re.search(r"[*?\[]", name), names))
 
 
-@dataclass(frozen=True, slots=True)
-class VaultAgentEntry:
+class VaultAgentEntry(Struct, frozen=True):
     """A file in the list of a vault's agents, skills and instructions. `size` is in bytes."""
 
     path: str
@@ -284,8 +282,7 @@ class VaultAgentEntry:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Library:
+class Library(Struct, frozen=True):
     """The agents, skills and instructions of a vault at one moment.
 
     `agents`, `skills`, `instructions` and `config` contain only what is trusted.
@@ -305,8 +302,7 @@ class Library:
         return tuple(file for file in self.files if file.standing != "trusted")
 
 
-@dataclass(frozen=True, slots=True)
-class VaultAgents:
+class VaultAgents(Struct, frozen=True):
     """The vault's own agents, skills and instructions. Methods may block."""
 
     store: VaultStore
@@ -361,8 +357,7 @@ class VaultAgents:
         )
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(Struct):
     """One pass over all files.
 
     The instructions that a configuration names are not listed before the configuration is trusted.
@@ -456,8 +451,7 @@ class _Reading:
         return parsed if file_standing == "trusted" or self.trust_all else None
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(Struct, frozen=True):
     """The result of an agent with the vault's instructions and skills.
 
     `instructions` is text for the system prompt. `only` holds the read tools that remain, `None`

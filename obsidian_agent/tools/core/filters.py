@@ -20,7 +20,9 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct, field
+
+from obsidian_agent import budget
 from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.tools.core.moment import format_moment, parse_moment
 from obsidian_agent.vault.links.link_text import link_target
@@ -43,8 +45,7 @@ def plain_link(text: str) -> str:
     return f"[[{basename(text)}]]" if text.lower().endswith(".md") else f"[[{text}]]"
 
 
-@dataclass(frozen=True, slots=True)
-class FilterContext:
+class FilterContext(Struct, frozen=True):
     """The context of filters: the link format of this vault (`LinkWriter`) and the run's clock."""
 
     link_for: Callable[[str], str] = plain_link
@@ -71,8 +72,7 @@ NO_SELECTION: Final = Missing.SELECTION
 """The selection when nothing is selected."""
 
 
-@dataclass(frozen=True, slots=True)
-class FilterCall:
+class FilterCall(Struct, frozen=True):
     """One filter as written: `default:none` has the name `default` and the argument `none`."""
 
     name: str
@@ -95,6 +95,7 @@ def apply_filters(value: Any, calls: Sequence[FilterCall], context: FilterContex
     for call in calls:
         if not isinstance(value, Missing) or call.name == "default":
             value = FILTERS[call.name](value, call.argument or "", context)
+            budget.check()
     return value
 
 
@@ -111,7 +112,22 @@ def text_of(value: Any) -> str:
     """Return a value as part of a longer text: strings unchanged, null as "", all else as JSON."""
     if isinstance(value, str):
         return value
+    if isinstance(value, list | tuple | dict):
+        budget.spend(_characters(value))
     return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _characters(value: Any) -> int:
+    """Return the characters of all strings in a value, which may hold one of them many times."""
+    match value:
+        case str():
+            return len(value)
+        case list() | tuple():
+            return sum(map(_characters, value))
+        case dict():
+            return sum(map(_characters, value.values()))
+        case _:
+            return 0
 
 
 def basename(path: str) -> str:
@@ -130,6 +146,7 @@ def _link(value: Any, argument: str, context: FilterContext) -> str:
 
 
 def _json(value: Any, argument: str, context: FilterContext) -> str:
+    budget.spend(_characters(value))
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -142,7 +159,9 @@ def _join(value: Any, argument: str, context: FilterContext) -> str:
         return ""
     if not isinstance(value, list | tuple):
         raise ToolError(f"The filter join needs a list, not {text_of(value)[:60]!r}.")
-    return argument.join(map(text_of, value))
+    texts = [text_of(item) for item in value]
+    budget.spend(sum(map(len, texts)))
+    return argument.join(texts)
 
 
 def _count(value: Any, argument: str, context: FilterContext) -> int:
@@ -218,7 +237,9 @@ class ListTemplate:
                     code="REFERENCE_ERROR",
                     hint=_hint(item),
                 )
-            parts += text_of(value), text
+            inserted = text_of(value)
+            budget.spend(len(inserted) + len(text))
+            parts += inserted, text
         return "".join(parts)
 
 

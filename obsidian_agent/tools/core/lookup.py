@@ -6,13 +6,14 @@ results.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError, VaultError
 from obsidian_agent.tools.core.tool import RunContext, ToolContext
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter
-from obsidian_agent.vault.index.index import VaultIndex
+from obsidian_agent.vault.index.index import VaultIndex, tag_key
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
 from obsidian_agent.vault.text import decode, encode
@@ -20,6 +21,12 @@ from obsidian_agent.vault.views.changes import CreateFile, FileChange, ModifyFil
 from obsidian_agent.vault.views.view import VaultEntry, VaultView
 
 T = TypeVar("T")
+
+_WORD: Final = re.compile(
+    r"\d+(?:[.,]\d+)*|[^\W\d_぀-ヿ一-鿿가-힯][^\W_぀-ヿ一-鿿]*(?:['’\-][^\W_]+)*"
+    r"|[぀-ヿ一-鿿]"
+)
+"""A number, a word with its apostrophes and hyphens, or a character of a script without spaces."""
 
 
 def now_ms(run: RunContext) -> float:
@@ -119,16 +126,14 @@ def without_properties(text: str) -> str:
     return text if front is None else text[front.body_start :]
 
 
+def word_count(text: str) -> int:
+    """Return the number of words of a text."""
+    return sum(1 for _ in _WORD.finditer(text))
+
+
 def skipped_note(path: VaultPath, error: ObsidianAgentError) -> Problem:
     """Return the warning for one of many files that cannot be read."""
     return Problem(error.code, f"{path} is skipped: {error.message}", path=path.text)
-
-
-def notes_below(view: VaultView, folder: VaultPath) -> Iterator[VaultPath]:
-    """Return the Markdown files below a folder, sorted by path."""
-    return (
-        entry.path for entry in view.walk(folder) if entry.kind == "file" and entry.path.is_note
-    )
 
 
 def not_found(view: VaultView, path: VaultPath) -> VaultError:
@@ -200,3 +205,15 @@ def unread_warnings(
         Problem(problems[name].code, f"{name} is skipped: {problems[name].message}", path=name)
         for name in names
     )
+
+
+def tagged(index: VaultIndex, tag: str, folder: VaultPath) -> list[VaultPath]:
+    """Return the notes with a tag, or with a tag nested in it.
+
+    Raise ARGUMENT_INVALID for a text that cannot be a tag.
+    """
+    if not tag_key(tag):
+        raise ToolError(
+            f"{tag!r} is not a tag.", hint="Use the tag's name, such as project or #project/alpha."
+        )
+    return index.tagged(tag, folder)

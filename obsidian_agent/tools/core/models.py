@@ -21,7 +21,6 @@ from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import (
     find_file,
     find_folder,
-    notes_below,
     read_text,
     skipped_note,
 )
@@ -32,8 +31,8 @@ Item = TypeVar("Item")
 
 
 INTO: Final = (
-    "The note that the text will be put into: "
-    "its links keep their targets, and links to its headings and blocks follow."
+    "The note that the text will be put into. "
+    "Links in the text keep their targets; links to its headings and blocks will lead there."
 )
 """The description of `into` in the tools that remove text from a note."""
 
@@ -43,7 +42,7 @@ def _whole(value: Any) -> Any:
 
 
 WHOLE = BeforeValidator(_whole)
-"""The marker of an integer; 1.0 counts as 1, as some JSON writers only know floats."""
+"""A validator that accepts 1.0 as 1, because some JSON writers only know floats."""
 
 Whole = Annotated[int, WHOLE]
 
@@ -69,7 +68,7 @@ class ToolModel(BaseModel):
 class SparseOutput(ToolModel):
     """An output that omits its optional fields when they are `None`.
 
-    Fields without a default are always present, with null if need be.
+    Fields without a default are always present, also when they are null.
     """
 
     @model_serializer(mode="wrap")
@@ -140,7 +139,7 @@ class NotesInput(ToolModel):
         if self.path is not None:
             return [find_file(ctx.view, self.path)]
         if self.files is None:
-            return list(notes_below(ctx.view, find_folder(ctx.view, self.folder)))
+            return list(ctx.view.notes(find_folder(ctx.view, self.folder)))
         named = dict.fromkeys(
             find_file(ctx.view, path_of(item)) for item in self.files if item is not None
         )

@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec import Struct
+
 from obsidian_agent import budget
-from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ToolError
 
 if TYPE_CHECKING:
@@ -45,8 +46,7 @@ class PatternMatch(Protocol):
     def group(self, group: int, /) -> str | None: ...
 
 
-@dataclass(slots=True)
-class TimedPattern:
+class TimedPattern(Struct):
     """A compiled pattern with its remaining time.
 
     Its methods raise ToolError ARGUMENT_INVALID when the time is used up.
@@ -54,7 +54,7 @@ class TimedPattern:
 
     source: str
     pattern: regex.Pattern[str]
-    seconds_left: float = field(default=TIME_LIMIT)
+    seconds_left: float = TIME_LIMIT
 
     @property
     def groups(self) -> int:

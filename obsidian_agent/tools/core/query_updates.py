@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import Problem
 from obsidian_agent.tools.core.tool import ToolContext
 from obsidian_agent.vault.paths.path import VaultPath
-from obsidian_agent.vault.refactor.queries import QueryFile, Rename, requery
+from obsidian_agent.vault.refactor.queries import QueryFile, Rename, rewritten_files
 from obsidian_agent.vault.refactor.rename_links import FileMoves
 from obsidian_agent.vault.views.changes import ModifyFile
 
 
-@dataclass(frozen=True, slots=True)
-class QueryUpdates:
-    """The changes of a tool, with those of queries, and what the user has to check."""
+class QueryUpdates(Struct, frozen=True):
+    """The changes of a rename, including those to queries, and the queries to check by hand."""
 
     changes: tuple[ModifyFile, ...]
     """At most one for each file."""
@@ -32,9 +32,9 @@ def update_queries(
     *,
     is_partial: bool = False,
 ) -> QueryUpdates:
-    """Return the changes of a rename together with those of the queries that it concerns.
+    """Add the changes to queries with the old name to the other changes of a rename.
 
-    With `is_partial` the old name remains in use elsewhere, so that queries are only reported.
+    With `is_partial` the old name remains in use elsewhere, so queries are only reported.
     """
     by_path = {change.path: change for change in changes}
 
@@ -44,7 +44,7 @@ def update_queries(
 
     counts: dict[VaultPath, int] = {}
     warnings: list[Problem] = []
-    files = list(requery(ctx.view, rename, content, moves, doubt_all=is_partial))
+    files = list(rewritten_files(ctx.view, rename, content, moves, doubt_all=is_partial))
     for file in files:
         warnings += _warnings(file)
         if file.queries.count:

@@ -14,7 +14,8 @@ from enum import StrEnum
 from inspect import get_annotations
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, Self, TypeVar, get_args
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.links.link_text import DEFAULT_STYLE, LinkStyle
 from obsidian_agent.vault.paths.path import VaultPath
@@ -57,8 +58,7 @@ PathText = Annotated[str, PathMark()]
 LongText = Annotated[str, LongTextMark()]
 
 
-@dataclass(frozen=True, slots=True)
-class EditorPosition:
+class EditorPosition(Struct, frozen=True):
     """A position in a document as Obsidian's editor counts it.
 
     Lines count from 0, columns in UTF-16 code units; a byte order mark does not count.
@@ -119,8 +119,7 @@ class AppCommand(Protocol):
     def source(self) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """Selected text.
 
     `start` and `end` are its position in the active file, `None` for text without a position.
@@ -133,8 +132,7 @@ class Selection:
     from_argument: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NoteSettings:
+class NoteSettings(Struct, frozen=True):
     """Obsidian's settings for daily notes and templates.
 
     They are folders ("" is the root), formats in Moment.js tokens, and the path of a template.
@@ -149,8 +147,7 @@ class NoteSettings:
     time_format: str = "HH:mm"
 
 
-@dataclass(frozen=True, slots=True)
-class RunContext:
+class RunContext(Struct, frozen=True):
     """The surroundings of a run, frozen when the preview starts."""
 
     vault_name: str
@@ -163,13 +160,13 @@ class RunContext:
     open_files: tuple[VaultPath, ...] = ()
     recent_files: tuple[VaultPath, ...] = ()
     has_screen: bool = False
-    """Whether the app is on screen and can open notes."""
+    """True if the app is on screen and can open notes."""
     runs_commands: bool = False
-    """Whether a connected Obsidian can run commands."""
-    commands: Callable[[], Sequence[AppCommand]] = field(default=tuple, compare=False)
+    """True if a connected Obsidian can run commands."""
+    commands: Callable[[], Sequence[AppCommand]] = tuple
     """Asks Obsidian for its commands, once per run. Raises `ObsidianError`."""
-    has_desktop: Callable[[], bool] = field(default=bool, compare=False)
-    """Whether a desktop can open a note in an Obsidian that is not running yet."""
+    has_desktop: Callable[[], bool] = bool
+    """Returns True if a desktop can open a note in an Obsidian that is not running yet."""
     params: Mapping[str, Any] = field(default_factory=dict)
     """Bound parameters by name; they shadow the names of the context."""
     link_style: LinkStyle = DEFAULT_STYLE
@@ -177,8 +174,7 @@ class RunContext:
     notes: NoteSettings = NoteSettings()
 
 
-@dataclass(frozen=True, slots=True)
-class ToolContext:
+class ToolContext(Struct, frozen=True):
     """The input of a tool in addition to its arguments.
 
     `view` is the vault as earlier steps left it, `base` the vault at the start.
@@ -191,8 +187,7 @@ class ToolContext:
     """Displays progress of a tool that changes many files; call it with all changes so far."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal(Generic[Output]):
+class Proposal(Struct, Generic[Output], frozen=True):
     """The result of a tool: its output, the changes it proposes, and warnings for the user."""
 
     output: Output
@@ -200,8 +195,7 @@ class Proposal(Generic[Output]):
     warnings: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """An operation that plans can use.
 
     `opaque` tools (commands, other programs) have unpredictable effects and are never previewed.

@@ -7,23 +7,21 @@ ones from titles.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable
-from datetime import date, datetime, timedelta
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
+from obsidian_agent import budget
 from obsidian_agent.errors import Conflict, Problem, ToolError
 from obsidian_agent.tools.core.filters import FilterContext, LinkWriter, ListTemplate, text_of
 from obsidian_agent.tools.core.lookup import content_change, find_file, new_path, now_ms, read_text
-from obsidian_agent.tools.core.models import SparseOutput, ToolModel, Whole, path_of
+from obsidian_agent.tools.core.models import ToolModel, Whole, path_of
 from obsidian_agent.tools.core.moment import format_moment, parse_moment
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.files.move import new_file_warnings
 from obsidian_agent.vault.frontmatter.properties import edit_properties
 from obsidian_agent.vault.paths import path as paths
-from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
+from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 from obsidian_agent.vault.paths.rules import clean_component, marked, slug
 from obsidian_agent.vault.text import decode, encode
 from obsidian_agent.vault.views.changes import CreateFile, MakeFolder, content_hash
@@ -48,48 +46,6 @@ _TEMPLATER: Final = re.compile(
 _TEMPLATER_COMMAND: Final = re.compile(r"<%[\s\S]*?%>")
 
 _DAY_MS: Final = 86_400_000
-
-Period = Literal["day", "week", "month", "quarter", "year"]
-
-_MONTHS: Final = (
-    "January|February|March|April|May|June|July|August|September|October|November|December"
-)
-
-_FORMATS: Final[dict[Period, tuple[tuple[str, re.Pattern[str]], ...]]] = {
-    "week": (
-        ("gggg-[W]ww", re.compile(r"\d{4}-W\d{2}")),
-        ("gggg[W]ww", re.compile(r"\d{4}W\d{2}")),
-        ("gggg [W]ww", re.compile(r"\d{4} W\d{2}")),
-        ("[Week] ww gggg", re.compile(r"Week \d{2} \d{4}")),
-    ),
-    "month": (
-        ("YYYY-MM", re.compile(r"\d{4}-\d{2}")),
-        ("YYYY-MM MMMM", re.compile(rf"\d{{4}}-\d{{2}} (?:{_MONTHS})")),
-        ("MMMM YYYY", re.compile(rf"(?:{_MONTHS}) \d{{4}}")),
-        ("YYYY MMMM", re.compile(rf"\d{{4}} (?:{_MONTHS})")),
-    ),
-    "quarter": (
-        ("YYYY-[Q]Q", re.compile(r"\d{4}-Q[1-4]")),
-        ("YYYY [Q]Q", re.compile(r"\d{4} Q[1-4]")),
-        ("[Q]Q YYYY", re.compile(r"Q[1-4] \d{4}")),
-    ),
-    "year": (("YYYY", re.compile(r"(?:19|20)\d{2}")),),
-}
-"""The names of periodic notes in Moment.js tokens, the most common first."""
-
-_NAMED: Final[dict[Period, re.Pattern[str]]] = {
-    "week": re.compile(r"\bweek(?:ly|s)?\b|\bwochen?\b", re.IGNORECASE),
-    "month": re.compile(r"\bmonth(?:ly|s)?\b|\bmonate?\b", re.IGNORECASE),
-    "quarter": re.compile(r"\bquarter(?:ly|s)?\b|\bquartale?\b", re.IGNORECASE),
-    "year": re.compile(r"\byear(?:ly|s)?\b|\bannual\b|\bjahre?\b", re.IGNORECASE),
-}
-
-_TEMPLATE: Final = re.compile(r"template|vorlage", re.IGNORECASE)
-
-_YEAR: Final = re.compile(r"\d{4}")
-
-LONGEST_GAP: Final = 3660
-"""The days before the requested one in which a daily note is searched."""
 
 
 class EnsureFolderInput(ToolModel):
@@ -370,9 +326,11 @@ class _Rendering:
         """Replace a variable of Obsidian's own templates or a named value; any other stays."""
         name = match["name"].casefold()
         if name in self._values:
+            budget.spend(len(self._values[name]))
             return self._values[name]
         match name:
             case "title":
+                budget.spend(len(self._args.title))
                 return self._args.title
             case "date":
                 return format_moment(
@@ -391,6 +349,7 @@ class _Rendering:
     def templater(self, match: re.Match[str]) -> str:
         """Replace the title and dates of the plugin Templater; a date with an offset stays."""
         if match["title"]:
+            budget.spend(len(self._args.title))
             return self._args.title
         days = {"tomorrow": 1, "yesterday": -1}.get(match["day"], 0)
         moment = (
@@ -460,159 +419,3 @@ class SlugifyOutput(ToolModel):
 def slugify_title(args: SlugifyInput, ctx: ToolContext) -> Proposal[SlugifyOutput]:
     """Make a short lower-case name from a title."""
     return Proposal(SlugifyOutput(slug=slug(args.title, args.separator, args.max_length)))
-
-
-class PeriodNoteInput(ToolModel):
-    period: Period
-    offset: Whole = Field(
-        default=0, ge=-400, le=400, description="0 is the current one, 1 the next, -1 the last."
-    )
-    existing: bool = Field(
-        default=False,
-        description="For days: if that day has no note, use the last earlier day that has one.",
-    )
-
-
-class PeriodNoteOutput(SparseOutput):
-    path: str = Field(
-        description="Next to the existing notes of that kind and named like them, "
-        "else in a folder for them, else in the root."
-    )
-    title: str
-    day: str = Field(description="Its first day, YYYY-MM-DD.")
-    template: str | None = Field(
-        default=None, description="The only template whose name matches the period."
-    )
-    bare: bool = Field(description="Whether there is no template.")
-
-
-class _Habit(NamedTuple):
-    folder: str
-    yearly: bool
-    """Whether each year has a subfolder of its own."""
-    format: str
-
-
-@tool("util.periodNote", Risk.READ_ONLY)
-def period_note(args: PeriodNoteInput, ctx: ToolContext) -> Proposal[PeriodNoteOutput]:
-    """Find the path and title of a periodic note (day, week, month, quarter or year).
-
-    It is that of the current period or another one; the result includes its template if there is
-    one.
-    """
-    if args.period == "day":
-        moment = ctx.run.now + timedelta(days=int(args.offset))
-        path = _daily_path(ctx, moment)
-        if not args.existing or ctx.view.locate(parse(path, PathUse.READ)) is not None:
-            return Proposal(_daily_note(ctx, moment))
-        return _last_daily_note(ctx, moment, path)
-    notes = [
-        entry.path for entry in ctx.view.walk(ROOT) if entry.kind == "file" and entry.path.is_note
-    ]
-    folders = [entry.path for entry in ctx.view.walk(ROOT) if entry.kind == "folder"]
-    habit = _habit(args.period, notes, folders)
-    first = _first_day(args.period, ctx.run.now.date(), int(args.offset))
-    moment = datetime(first.year, first.month, first.day, tzinfo=ctx.run.now.tzinfo)
-    title = format_moment(moment, habit.format)
-    parts = [
-        part
-        for part in (
-            habit.folder,
-            format_moment(moment, "gggg" if args.period == "week" else "YYYY")
-            if habit.yearly
-            else "",
-        )
-        if part
-    ]
-    named = [
-        path
-        for path in notes
-        if _NAMED[args.period].search(path.stem)
-        and _TEMPLATE.search(path.text)
-        and not _matching(args.period, path)
-    ]
-    template = named[0].text if len(named) == 1 else None
-    path = "/".join([*parts, f"{title}.md"])
-    return Proposal(
-        PeriodNoteOutput(
-            path=path, title=title, day=first.isoformat(), template=template, bare=template is None
-        )
-    )
-
-
-def _last_daily_note(
-    ctx: ToolContext, moment: datetime, requested: str
-) -> Proposal[PeriodNoteOutput]:
-    """Return the last daily note before a day without one.
-
-    Raise FILE_NOT_FOUND if none exists.
-    """
-    notes = {path.text for path in ctx.view.index.notes(ROOT)}
-    earlier = (moment - timedelta(days=days) for days in range(1, LONGEST_GAP))
-    last = next((day for day in earlier if _daily_path(ctx, day) in notes), None)
-    if last is None:
-        raise ToolError(
-            f"The daily note {requested} does not exist, and neither does an earlier one.",
-            code="FILE_NOT_FOUND",
-            path=requested,
-        )
-    note = _daily_note(ctx, last)
-    message = f"The daily note {requested} does not exist; {note.path} is the last one before it."
-    return Proposal(note, warnings=(Problem("FILE_NOT_FOUND", message, path=requested),))
-
-
-def _daily_path(ctx: ToolContext, moment: datetime) -> str:
-    name = format_moment(moment, ctx.run.notes.daily_format)
-    return "/".join(filter(None, [ctx.run.notes.daily_folder, f"{name}.md"]))
-
-
-def _daily_note(ctx: ToolContext, moment: datetime) -> PeriodNoteOutput:
-    """Return the note of a day, according to Obsidian's settings for daily notes."""
-    settings = ctx.run.notes
-    template = (
-        None
-        if settings.daily_template is None
-        else settings.daily_template.strip("/").removesuffix(".md") + ".md"
-    )
-    if template is not None and ctx.view.locate(parse(template, PathUse.READ)) is None:
-        template = None
-    path = _daily_path(ctx, moment)
-    title = path.rpartition("/")[2].removesuffix(".md")
-    return PeriodNoteOutput(
-        path=path,
-        title=title,
-        day=moment.date().isoformat(),
-        template=template,
-        bare=template is None,
-    )
-
-
-def _habit(period: Period, notes: Iterable[VaultPath], folders: Iterable[VaultPath]) -> _Habit:
-    """Return the folder and format that most of the notes of this kind have."""
-    habits: Counter[_Habit] = Counter()
-    for path in notes:
-        form = _matching(period, path)
-        if form is not None and not _TEMPLATE.search(path.parent.text):
-            yearly = bool(_YEAR.fullmatch(path.parent.name)) and path.parent.name in path.stem
-            habits[
-                _Habit(path.parent.parent.text if yearly else path.parent.text, yearly, form)
-            ] += 1
-    if habits and not (period == "year" and len(habits) > 1):
-        return habits.most_common(1)[0][0]
-    named = [folder.text for folder in folders if _NAMED[period].search(folder.name)]
-    return _Habit(named[0] if len(named) == 1 else "", False, _FORMATS[period][0][0])
-
-
-def _matching(period: Period, path: VaultPath) -> str | None:
-    return next((form for form, pattern in _FORMATS[period] if pattern.fullmatch(path.stem)), None)
-
-
-def _first_day(period: Period, today: date, offset: int) -> date:
-    """Return the first day of the period `offset` periods away; a week starts on Monday."""
-    if period == "week":
-        return today - timedelta(days=today.weekday()) + timedelta(weeks=offset)
-    length = {"month": 1, "quarter": 3, "year": 12}[period]
-    months = today.year * 12 + (today.month - 1) // length * length + offset * length
-    if not 1 <= months // 12 <= 9999:
-        raise ToolError("The year is out of range (1 to 9999).")
-    return date(months // 12, months % 12 + 1, 1)

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
+from msgspec import Struct
 from pydantic import Field
 
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import find_entry, new_path
 from obsidian_agent.tools.core.models import ToolModel
@@ -77,8 +77,7 @@ def _is_broken(
     return moved is None or after.resolve(target, path) != moved
 
 
-@dataclass(frozen=True, slots=True)
-class LinkUpdates:
+class LinkUpdates(Struct, frozen=True):
     """The effect of a rename on links.
 
     These are the changes to apply after it, the number of links that they rewrite, and warnings.

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 from pydantic import Field
 
 from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError
-from obsidian_agent.tools.core.lookup import find_file, find_folder, page, without_properties
+from obsidian_agent.tools.core.lookup import (
+    find_file,
+    find_folder,
+    page,
+    without_properties,
+    word_count,
+)
 from obsidian_agent.tools.core.models import NotesInput, SparseOutput, ToolModel, Whole
 from obsidian_agent.tools.core.moment import created_ms
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
@@ -21,12 +26,6 @@ from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.text import BOM, decode
 from obsidian_agent.vault.views.changes import content_hash
 from obsidian_agent.vault.views.view import VaultEntry, VaultView
-
-_WORD: Final = re.compile(
-    r"\d+(?:[.,]\d+)*|[^\W\d_぀-ヿ一-鿿가-힯][^\W_぀-ヿ一-鿿]*(?:['’\-][^\W_]+)*"
-    r"|[぀-ヿ一-鿿]"
-)
-"""A number, a word with its apostrophes and hyphens, or a character of a script without spaces."""
 
 
 class ReadFileInput(ToolModel):
@@ -303,11 +302,7 @@ def count_words(args: NotesInput, ctx: ToolContext) -> Proposal[CountWordsOutput
     files = []
     for path, text in args.texts(ctx, problems):
         body = without_properties(text).removeprefix(BOM)
-        files.append(
-            CountedNote(
-                path=path.text, words=sum(1 for _ in _WORD.finditer(body)), characters=len(body)
-            )
-        )
+        files.append(CountedNote(path=path.text, words=word_count(body), characters=len(body)))
     output = CountWordsOutput(
         files=files,
         words=sum(file.words for file in files),

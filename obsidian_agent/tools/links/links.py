@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 from typing import Final
 
+from msgspec import Struct, field
 from pydantic import Field
 
-from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.expression import unicode_expression
 from obsidian_agent.tools.core.lookup import find_file, skipped_note, unread_warnings
@@ -122,8 +122,7 @@ def get_unresolved_links(args: LinksInput, ctx: ToolContext) -> Proposal[Items[L
     return _sorted_items(_item(unresolved_name(link.target), link) for link in lost)
 
 
-@dataclass(slots=True)
-class _Lost:
+class _Lost(Struct):
     """A name without a file, and the notes that link to it."""
 
     name: str
@@ -301,8 +300,7 @@ def subpath_edit(data: bytes, link: Link, subpath: str) -> Edit[bytes] | None:
     return None if end < 0 else Edit(start, end, written.encode())
 
 
-@dataclass(frozen=True, slots=True)
-class LinkSource:
+class LinkSource(Struct, frozen=True):
     """A file with links, and the index and settings that decide how they are written."""
 
     path: VaultPath
@@ -337,8 +335,7 @@ def link_edit(
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class LinkDestination:
+class LinkDestination(Struct, frozen=True):
     """The new destination of links: a note and a subpath in it (`#Heading`)."""
 
     note: VaultPath
@@ -418,8 +415,7 @@ def _redirect_edits(
             yield edit
 
 
-@dataclass(frozen=True, slots=True)
-class MovedText:
+class MovedText(Struct, frozen=True):
     """The result of moving text to another note.
 
     `text` is the text as it must read in the other note, `rest` the remaining source note,

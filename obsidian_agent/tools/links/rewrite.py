@@ -1,7 +1,8 @@
 """Rewrite links.
 
-Links get another target (`vault.retargetLinks`) or another form (`vault.convertLinks`), become
-plain text (`vault.removeLinks`), or are made of text (`util.linkBullets`, `vault.linkMentions`).
+`vault.retargetLinks` changes the target of links, `vault.convertLinks` their form.
+`vault.removeLinks` turns them into plain text; `util.linkBullets` and `vault.linkMentions` turn
+text into links.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, Literal
 
-import regex
 from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
@@ -35,10 +35,10 @@ from obsidian_agent.vault.links.link_text import (
     shape_of,
     target_edit,
 )
+from obsidian_agent.vault.links.mentions import link_separator, mention_pattern, with_links
 from obsidian_agent.vault.links.resolve import link_key
-from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.canvas import CANVAS
-from obsidian_agent.vault.markdown.lines import bullets, scan
+from obsidian_agent.vault.markdown.lines import bullets
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.markdown.note import links_in
 from obsidian_agent.vault.paths import path as paths
@@ -54,14 +54,9 @@ _UNSAFE_WIKI: Final = re.compile(r"[|\[\]\n\r#^]")
 
 _LEAD: Final = re.compile(r"[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+\[[^\]\r\n]\])?[ \t]+")
 
-_PROTECTED: Final = re.compile(
-    r"!?\[\[[^\[\]\n]*\]\]|!?\[[^\[\]\n]*\]\([^()\n]*\)|`[^`\n]*`|<[^<>\n]*>|\S+://\S+|\[\^[^\]\n]*\]|#[^\s#]\S*"
-)
-"""Words that are not plain text: links, code, addresses, footnotes, tags."""
-
 
 class _LinksInput(NotesInput):
-    """A selection of links in notes."""
+    """The arguments of a tool that changes links in notes."""
 
     def find(
         self, ctx: ToolContext, target: VaultPath | None, name: str | None, problems: list[Problem]
@@ -88,7 +83,7 @@ class _LinksInput(NotesInput):
     def _sources(self, ctx: ToolContext, target: VaultPath | None) -> list[VaultPath]:
         """Return the notes to search for links.
 
-        For links to a file in a folder or the vault, they include the linking canvases.
+        If links to one file are searched in a folder or the vault, canvases are searched as well.
         """
         if target is None or self.path is not None or self.files is not None:
             return self.notes(ctx)
@@ -130,7 +125,7 @@ class RetargetLinksInput(_LinksInput):
     name: str | None = Field(
         default=None,
         min_length=1,
-        description="The name in links that lead nowhere, without .md, as in vault.listUnresolved.",
+        description="The name in unresolved links, without .md, as in vault.listUnresolved.",
     )
     from_: PathText | None = Field(
         default=None,
@@ -152,7 +147,7 @@ class RetargetLinksInput(_LinksInput):
 
 @tool("vault.retargetLinks", Risk.WRITES)
 def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
-    """Point the links to a file, or those that lead nowhere and have a name, to another file.
+    """Point links to another file: the links to a file, or the unresolved links with a name.
 
     Headings and display texts stay.
     """
@@ -181,15 +176,9 @@ def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[Chang
         changes.append(ModifyFile(source, apply(data, edits)))
         ctx.show(changes)
         problems += _warnings(links, before, target, source)
-    description = f"“{args.name}” leads nowhere" if before is None else f"{before} is there"
-    return _proposal(
-        changes,
-        counts,
-        problems,
-        Problem(
-            "TEXT_NOT_FOUND", f"No link to {description}, so nothing is changed.", path=args.path
-        ),
-    )
+    links_text = f"unresolved link to “{args.name}”" if before is None else f"link to {before}"
+    nothing = f"There is no {links_text}, so nothing is changed."
+    return _proposal(changes, counts, problems, Problem("TEXT_NOT_FOUND", nothing, path=args.path))
 
 
 def _retarget(
@@ -199,10 +188,10 @@ def _retarget(
     target: VaultPath,
     source: LinkSource,
 ) -> Edit[bytes]:
-    """Return the edit that makes the link mean the target, in the form that it has.
+    """Return the edit that points a link to the target and keeps the form of the link.
 
-    An unresolved link gets a bare name rather than a path. Raise ToolError if no text that means
-    the target fits there.
+    An unresolved link gets a bare name rather than a path. Raise ToolError if the target cannot be
+    written in a link of that form.
     """
     if before is not None and link.kind != "canvas":
         shape = shape_of(link.target, before, source.path, source.style)
@@ -218,13 +207,13 @@ def _retarget(
         return edit
     message = (
         f"The link {link.target!r} in {source.path} (line {link.line}) "
-        f"cannot be rewritten to mean {target}."
+        f"cannot be changed to lead to {target}."
     )
     raise ToolError(message, path=source.path.text)
 
 
 def _with_text(link: Link, edit: Edit[bytes]) -> Edit[bytes]:
-    """Return the edit with the old target as display text, where a wikilink has none."""
+    """Return the edit with the old target as display text if a wikilink has no display text."""
     if link.kind != "wikilink" or link.display is not None or link.subpath:
         return edit
     separator = "\\|" if link.form == "table" else "|"
@@ -236,7 +225,8 @@ def _warnings(
 ) -> Iterator[Problem]:
     """Yield warnings for the user to check.
 
-    They are headings and blocks that the new file may lack, and display texts of the old one.
+    The new file may lack the headings and blocks of the links, and their display texts may name the
+    old file.
     """
     subpaths = sorted({link.subpath for link in links if link.subpath})
     if subpaths and target.is_note:
@@ -265,10 +255,10 @@ class RemoveLinksInput(_LinksInput):
     to: PathText | None = Field(
         default=None,
         min_length=1,
-        description="Only links to this file; all links to files without to and name.",
+        description="Only links to this file. Without to and name: all links to files.",
     )
     name: str | None = Field(
-        default=None, min_length=1, description="Only links that lead nowhere and have this name."
+        default=None, min_length=1, description="Only unresolved links with this name."
     )
 
     @model_validator(mode="after")
@@ -282,8 +272,8 @@ class RemoveLinksInput(_LinksInput):
 def remove_links(args: RemoveLinksInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
     """Turn links into the text that they show.
 
-    These are links to a file, links to a name that no file has, or all links to files. Embeds and
-    links to the web stay.
+    Selects links to a file, unresolved links with a name, or all links to files. Embeds and links
+    to the web stay.
     """
     target = find_file(ctx.view, args.to) if args.to is not None else None
     problems: list[Problem] = []
@@ -343,7 +333,8 @@ def _check_others_stay(before: bytes, after: bytes, removed: list[Link], source:
     ]
     if [(link.kind, link.target, link.subpath) for link in links_in(after)] != remaining:
         raise ToolError(
-            f"The links in {source} cannot be turned into plain text one by one.", path=source.text
+            f"The links in {source} cannot be turned into text without changing other links.",
+            path=source.text,
         )
 
 
@@ -373,7 +364,7 @@ def convert_links(args: ConvertLinksInput, ctx: ToolContext) -> Proposal[Convert
             written = (
                 converter.markdown(link)
                 if args.to == "markdown"
-                else converter.wiki(link, _separator(_line_before(data, link)))
+                else converter.wiki(link, link_separator(_line_before(data, link)))
             )
             if written is None or link.form == "table":
                 unchanged.append(link.display_text)
@@ -381,7 +372,7 @@ def convert_links(args: ConvertLinksInput, ctx: ToolContext) -> Proposal[Convert
                 edits.append(Edit(link.start, link.end, written.encode()))
     content = apply(data, edits)
     if edits:
-        converter.prove(data, content)
+        converter.check_targets(data, content)
     warnings = (
         (
             Problem(
@@ -399,7 +390,7 @@ def convert_links(args: ConvertLinksInput, ctx: ToolContext) -> Proposal[Convert
 
 
 class _Converter:
-    """A writer for the links of one note in another form."""
+    """A converter of the links of one note between wikilinks and Markdown links."""
 
     def __init__(self, source: VaultPath, index: VaultIndex, writer: LinkWriter) -> None:
         self._source = source
@@ -441,7 +432,7 @@ class _Converter:
         )
         return f"{'!' if link.kind == 'markdown-embed' else ''}[[{whole}{display}]]"
 
-    def prove(self, before: bytes, after: bytes) -> None:
+    def check_targets(self, before: bytes, after: bytes) -> None:
         """Raise ToolError unless every link is still present and keeps its target."""
         old, new = (
             [
@@ -458,9 +449,9 @@ class _Converter:
             )
 
     def _relative(self, file: VaultPath) -> str:
-        """Return a destination that means the file both in Obsidian and in other programs.
+        """Return a destination that leads to the file both in Obsidian and in other programs.
 
-        It is relative to the note's folder, unless that means another file.
+        It is relative to the note's folder, unless that leads to another file.
         """
         for text in (
             relative_path(file.text, self._source),
@@ -475,14 +466,6 @@ class _Converter:
 
 def _line_before(data: bytes, link: Link) -> str:
     return data[data.rfind(b"\n", 0, link.start) + 1 : link.start].decode()
-
-
-def _separator(line: str) -> str:
-    """Return the separator of target and text for a link after this part of a line.
-
-    In a table a bare `|` would end the cell.
-    """
-    return "\\|" if line.lstrip(" \t>").startswith("|") else "|"
 
 
 def _destination(text: str) -> str | None:
@@ -573,7 +556,7 @@ def link_mentions(args: LinkMentionsInput, ctx: ToolContext) -> Proposal[Changed
     """Turn mentions of a note by its name or an alias into links; headings, code and tags stay."""
     target = find_file(ctx.view, args.to)
     names = [target.stem, *(ctx.view.index.facts(target).aliases if args.aliases else ())]
-    pattern = _pattern([name for name in names if name.strip()])
+    pattern = mention_pattern([name for name in names if name.strip()])
     name = LinkWriter(ctx.view).target(target)
     problems: list[Problem] = []
     counts: list[ChangedFile] = []
@@ -581,7 +564,7 @@ def link_mentions(args: LinkMentionsInput, ctx: ToolContext) -> Proposal[Changed
     for source, text in args.texts(ctx, problems):
         if source == target or not pattern.search(text):
             continue
-        content, count = _with_links(text, pattern, name, first=args.occurrences == "first")
+        content, count = with_links(text, pattern, name, first=args.occurrences == "first")
         if count:
             paths.parse(source.text, PathUse.UPDATE)
             counts.append(ChangedFile(path=source.text, count=count))
@@ -589,69 +572,3 @@ def link_mentions(args: LinkMentionsInput, ctx: ToolContext) -> Proposal[Changed
             ctx.show(changes)
     nothing = f"Nothing mentions {target} without a link, so nothing is changed."
     return _proposal(changes, counts, problems, Problem("TEXT_NOT_FOUND", nothing, path=args.path))
-
-
-def _pattern(names: list[str]) -> regex.Pattern[str]:
-    """Return a case-insensitive pattern for any of the names, long ones first, as whole words."""
-    alternatives = (
-        r"[ \t]+".join(map(regex.escape, name.split()))
-        for name in sorted(names, key=len, reverse=True)
-    )
-    return regex.compile(
-        rf"(?<![\w/#])(?:{'|'.join(alternatives)})(?![\w/])", regex.IGNORECASE | regex.FULLCASE
-    )
-
-
-def _with_links(
-    text: str, pattern: regex.Pattern[str], name: str, *, first: bool
-) -> tuple[str, int]:
-    """Return the text with links instead of mentions, and their number.
-
-    A mention stays unchanged if a link would not work there, for example in code.
-    """
-    excluded: set[int] = set()
-    while True:
-        mentions = [
-            mention for mention in _mentions(text, pattern) if mention.start() not in excluded
-        ][: 1 if first else None]
-        content, positions = _linked_text(text, mentions, name)
-        linked = {link.start for link in links_in(encode(content))}
-        ineffective = {
-            mention.start()
-            for mention, at in zip(mentions, positions, strict=True)
-            if at not in linked
-        }
-        if not ineffective:
-            return content, len(mentions)
-        excluded |= ineffective
-
-
-def _mentions(text: str, pattern: regex.Pattern[str]) -> Iterator[regex.Match[str]]:
-    """Yield the mentions in paragraphs, lists, quotes and tables.
-
-    Headings, links, code, addresses and tags are excluded.
-    """
-    headings = [(heading.start, heading.end) for heading in edits.headings(text)]
-    for line in scan(text):
-        if line.hidden or any(start <= line.start < end for start, end in headings):
-            continue
-        protected = [match.span() for match in _PROTECTED.finditer(text, line.start, line.end)]
-        for match in pattern.finditer(text, line.start, line.end):
-            if not any(start < match.end() and match.start() < end for start, end in protected):
-                yield match
-
-
-def _linked_text(text: str, mentions: list[regex.Match[str]], name: str) -> tuple[str, list[int]]:
-    """Return the text with the links, and the offset of each link in its bytes."""
-    pieces: list[str] = []
-    positions: list[int] = []
-    end = size = 0
-    for mention in mentions:
-        before = text[end : mention.start()]
-        line = text[text.rfind("\n", 0, mention.start()) + 1 : mention.start()]
-        link = f"[[{name}]]" if mention[0] == name else f"[[{name}{_separator(line)}{mention[0]}]]"
-        positions.append(size + len(before.encode()))
-        size = positions[-1] + len(link.encode())
-        pieces += before, link
-        end = mention.end()
-    return "".join([*pieces, text[end:]]), positions

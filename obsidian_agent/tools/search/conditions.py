@@ -1,7 +1,7 @@
 """Conditions on notes, joined by `all`, `any` and `not`.
 
-A condition is checked one path at a time, cheap checks before those that need a note's text. `text`
-is looked up once for the whole vault.
+A condition is checked one path at a time, cheap checks before those that need a note's text. Only
+the condition `text` is searched once for the whole vault.
 """
 
 from __future__ import annotations
@@ -11,25 +11,26 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
+from functools import partial
 from operator import ge, gt, le, lt
-from typing import Any, Final
+from typing import Any, Final, Literal, assert_never
 
 from pydantic import Field
 
-from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import (
     find_file,
     find_folder,
+    tagged,
     unread_warnings,
     value_of,
     without_properties,
+    word_count,
 )
 from obsidian_agent.tools.core.models import ToolModel
 from obsidian_agent.tools.core.moment import created_ms, moment_ms
 from obsidian_agent.tools.core.patterns import whole_words
 from obsidian_agent.tools.core.tool import PathText, ToolContext
-from obsidian_agent.tools.search.search import tagged
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.index.text_search import Needle, folded_needle
 from obsidian_agent.vault.links.resolve import file_name, link_key
@@ -47,13 +48,13 @@ _NUMBER: Final = re.compile(r"-?\d{1,15}(?:\.\d{1,10})?")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)")
 _DATE_PROPERTIES: Final = ("date", "created", "day", "published")
 WHEN: Final = "A date (YYYY-MM-DD, meaning its beginning) or an ISO date and time."
+"""The description of the fields that take a date or a time."""
 
 Check = Callable[[VaultPath], bool]
-
+CountedPart = Literal["words", "links", "backlinks"]
 
 _LINK: Final = re.compile(r"\s*\[\[([^\[\]\n]+)\]\]\s*")
-
-_NOTE: Final = ".md"
+_NOTE_SUFFIX: Final = ".md"
 
 
 class Condition(ToolModel):
@@ -117,7 +118,7 @@ class Condition(ToolModel):
         default=None, description="Like datedBefore; the day itself is included."
     )
     links_to: PathText | None = Field(default=None, description="Links to this file.")
-    linked_from: PathText | None = Field(default=None, description="This file links to it.")
+    linked_from: PathText | None = Field(default=None, description="Is linked from this file.")
     tagged: bool | None = Field(default=None, description="true: has a tag; false: has none.")
     linked: bool | None = Field(
         default=None, description="true: another file links to it; false: none does."
@@ -133,6 +134,10 @@ class Condition(ToolModel):
         pattern=r"^(open|done|any|none)$",
         description="Has such tasks: open, done, any or none.",
     )
+    more_than: dict[CountedPart, int] | None = Field(
+        default=None, description="Has more words, links to other notes, or backlinks than this."
+    )
+    fewer_than: dict[CountedPart, int] | None = Field(default=None, description="Like moreThan.")
     properties: bool | None = Field(
         default=None, description="true: has a property; false: has none."
     )
@@ -141,20 +146,18 @@ class Condition(ToolModel):
     )
 
 
-@dataclass(slots=True)
 class Matcher:
     """A checker of conditions against one state of a vault.
 
-    `problems` are the notes that could not be read.
+    `problems` are the errors of the notes that could not be read, by path. `uses_facts` is True if
+    a condition needs tags or properties, which the index lacks for such notes.
     """
 
-    ctx: ToolContext
-    problems: dict[str, Problem] = field(default_factory=dict)
-    index: VaultIndex = field(init=False)
-    uses_facts: bool = field(init=False, default=False)
-
-    def __post_init__(self) -> None:
-        self.index = self.ctx.view.index
+    def __init__(self, ctx: ToolContext) -> None:
+        self.ctx = ctx
+        self.index = ctx.view.index
+        self.problems: dict[str, Problem] = {}
+        self.uses_facts = False
 
     def check(self, condition: Condition) -> Check:
         """Return the condition as one check. Raise ToolError for an invalid tag, date or path."""
@@ -178,11 +181,11 @@ class Matcher:
             if self.uses_facts
             else {}
         )
-        fits = list(_by_path(condition, self.ctx.view)) if problems else []
+        path_checks = list(_by_path(condition, self.ctx.view)) if problems else []
         return tuple(
             problems[path.text]
             for path in self.index.files()
-            if path.text in problems and all(check(path) for check in fits)
+            if path.text in problems and all(check(path) for check in path_checks)
         )
 
     def _checks(self, condition: Condition) -> Iterator[Check]:
@@ -200,6 +203,7 @@ class Matcher:
             inner = self.check(condition.not_)
             yield lambda path: not inner(path)
         yield from self._by_content(condition)
+        yield from self._by_counts(condition)
 
     def _by_time(self, condition: Condition) -> Iterator[Check]:
         stat, now = self.ctx.view.stat, self.ctx.run.now
@@ -227,8 +231,8 @@ class Matcher:
         if condition.tag is not None:
             self.uses_facts = True
             tags = [condition.tag] if isinstance(condition.tag, str) else condition.tag
-            having = frozenset(path for tag in tags for path in tagged(index, tag, ROOT))
-            yield lambda path: path in having
+            tagged_notes = frozenset(path for tag in tags for path in tagged(index, tag, ROOT))
+            yield lambda path: path in tagged_notes
         if condition.tagged is not None:
             self.uses_facts = True
             yield lambda path: bool(index.facts(path).tags) == condition.tagged
@@ -249,7 +253,7 @@ class Matcher:
                 yield self._compared(name, limit, holds)
         for name in condition.has or ():
             self.uses_facts = True
-            yield _having(index, name)
+            yield _has_property(index, name)
         if condition.dated_before is not None or condition.dated_after is not None:
             yield self._dated(condition.dated_after, condition.dated_before)
 
@@ -317,21 +321,43 @@ class Matcher:
             for target in self.index.facts(path).targets
         )
 
+    def _count(self, part: CountedPart, path: VaultPath) -> int:
+        match part:
+            case "words":
+                return word_count(without_properties(self._text(path)))
+            case "links":
+                targets = self.index.facts(path).targets
+                return len({self.index.resolve(target, path) or target for target in targets})
+            case "backlinks":
+                return len(self.index.backlinks(path))
+            case _:
+                assert_never(part)
+
+    def _by_counts(self, condition: Condition) -> Iterator[Check]:
+        for limits, holds in ((condition.more_than, gt), (condition.fewer_than, lt)):
+            for part, limit in (limits or {}).items():
+                yield partial(self._is_counted, part, limit, holds)
+
+    def _is_counted(
+        self, part: CountedPart, limit: int, holds: Callable[[Any, Any], bool], path: VaultPath
+    ) -> bool:
+        return holds(self._count(part, path), limit)
+
     def _by_content(self, condition: Condition) -> Iterator[Check]:
         if condition.text is not None:
             pattern = whole_words(condition.text)
             longest = folded_needle(max(condition.text.split(), key=len, default=condition.text))
-            holding = self.holding(ROOT, longest, lambda text: pattern.search(text) is not None)
-            yield lambda path: path in holding
+            notes = self.notes_with(ROOT, longest, lambda text: pattern.search(text) is not None)
+            yield lambda path: path in notes
         if condition.tasks is not None:
             yield self._with_tasks(condition.tasks)
         if condition.empty is not None:
             yield lambda path: _is_empty(self._text(path)) == condition.empty
 
-    def holding(
+    def notes_with(
         self, folder: VaultPath, needle: Needle | None, fits: Callable[[str], bool]
     ) -> frozenset[VaultPath]:
-        """Return the notes below a folder whose text fits.
+        """Return the notes below a folder for whose text `fits` returns True.
 
         Only notes that may contain the needle are read.
         """
@@ -430,7 +456,7 @@ def _by_path(condition: Condition, view: VaultView) -> Iterator[Check]:
         yield lambda path: path.suffix.lower() in endings
 
 
-def _having(index: VaultIndex, name: str) -> Check:
+def _has_property(index: VaultIndex, name: str) -> Check:
     folded = name.casefold()
     return lambda path: any(key.casefold() == folded for key in index.facts(path).properties)
 
@@ -480,9 +506,10 @@ class PropertyFilter:
         )
 
     def _is_link(self, value: Any, source: VaultPath) -> bool:
-        """Return whether a value is a link to the required value.
+        """Return whether one of the values is a link to the other.
 
-        That is a link to the same file, to its path, or to its name.
+        A link matches a link to the same file, and a text with its target, or with the path or the
+        name of the file.
         """
         if not isinstance(value, str) or not isinstance(self._required, str):
             return False
@@ -491,15 +518,17 @@ class PropertyFilter:
             return self._required_target is not None and link_key(value) == link_key(
                 self._required_target
             )
-        required = link_key((self._required_target or self._required).strip()).removesuffix(_NOTE)
-        if link_key(target).removesuffix(_NOTE) == required:
+        required = link_key((self._required_target or self._required).strip()).removesuffix(
+            _NOTE_SUFFIX
+        )
+        if link_key(target).removesuffix(_NOTE_SUFFIX) == required:
             return True
         file = self._index.resolve(target, source)
         if file is None:
             return False
         if self._required_target is not None:
             return self._index.resolve(self._required_target, source) == file
-        path = link_key(file.text).removesuffix(_NOTE)
+        path = link_key(file.text).removesuffix(_NOTE_SUFFIX)
         return path == required or path.rpartition("/")[2] == required
 
 

@@ -1,7 +1,7 @@
 """Search by name, tag and text.
 
-This is the search behind screens and the command line, with one type of result and page. Nothing
-here is a pydantic model, so that a search on the command line need not load pydantic.
+Screens, the command line and tools use this search and its `SearchPage`. Nothing here is a pydantic
+model, so that a search on the command line does not load pydantic.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, Literal
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import Problem, ToolError, VaultError
-from obsidian_agent.tools.core.lookup import unread_warnings
+from obsidian_agent.tools.core.lookup import tagged, unread_warnings
 from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern
 from obsidian_agent.vault.index.gc_pause import gc_paused
-from obsidian_agent.vault.index.index import VaultIndex, tag_key
+from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.index.text_search import (
     Needle,
     exact_needle,
@@ -32,7 +33,7 @@ CONTEXT = 100
 """The number of characters that a preview shows on each side of the hit."""
 
 LONGEST_HIT = 200
-"""The number of characters of the hit itself that a preview shows at most."""
+"""The maximum number of characters of the hit itself in a preview."""
 
 Span = tuple[int, int]
 LineFinder = Callable[[str], Span | None]
@@ -44,24 +45,12 @@ SearchMode = Literal["name", "content", "tag", "all"]
 """`all` means names first, then the contents of notes that are not among them."""
 
 
-def tagged(index: VaultIndex, tag: str, folder: VaultPath) -> list[VaultPath]:
-    """Return the notes with a tag or a nested one.
-
-    Raise ARGUMENT_INVALID for a text that cannot be a tag.
-    """
-    if not tag_key(tag):
-        raise ToolError(
-            f"{tag!r} is not a tag.", hint="Use the tag's name, such as project or #project/alpha."
-        )
-    return index.tagged(tag, folder)
-
-
 def read_texts(
     index: VaultIndex, folder: VaultPath, needle: Needle | None, warnings: list[Problem]
 ) -> Iterator[tuple[VaultPath, str]]:
     """Yield the texts of the notes below a folder that may contain a needle.
 
-    A note that cannot be read adds a warning.
+    For a note that cannot be read, a problem is appended to `warnings`.
     """
     for path, data in index.texts(folder, needle):
         problem = data if isinstance(data, Problem) else None
@@ -137,8 +126,7 @@ def preview(line: str, span: Span) -> str:
     return f"{opening}{line[before:start]}{hit}{line[end:after]}{closing}"
 
 
-@dataclass(frozen=True, slots=True)
-class SearchItem:
+class SearchItem(Struct, frozen=True):
     """A hit: a file, or a line of a note.
 
     `line` counts from 1; `score` has no unit, higher is better. A hit by name has a `preview` if an
@@ -151,8 +139,7 @@ class SearchItem:
     score: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SearchPage:
+class SearchPage(Struct, frozen=True):
     """A page of hits, and their total number."""
 
     items: tuple[SearchItem, ...]
@@ -161,8 +148,7 @@ class SearchPage:
     warnings: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SearchRequest:
+class SearchRequest(Struct, frozen=True):
     """The arguments of a search.
 
     Words in contents are ranked; with `regex` or `literal` the matching lines are sorted by path.
@@ -211,7 +197,7 @@ def search(
         hits = [*names, *(item for item in hits if _path(item) not in known)]
         end = request.offset + request.limit
         items = tuple(
-            item if isinstance(item, SearchItem) else _of_note(index, item, ranking)
+            item if isinstance(item, SearchItem) else _passage_item(index, item, ranking)
             for item in hits[request.offset : end]
         )
     return SearchPage(items, len(hits), end < len(hits), tuple(warnings))
@@ -243,14 +229,14 @@ def _lines(
 
 
 def best_passage(index: VaultIndex, path: VaultPath, ranking: Ranking) -> Passage:
-    """Return the passage of a ranked note that holds most of the query."""
+    """Return the passage of a ranked note that holds most words of the query."""
     data = index.text(path)
     text = data.decode(errors="replace") if isinstance(data, bytes) else ""
     return ranking.query.passage(text, ranking.weights)
 
 
-def _of_note(index: VaultIndex, note: RankedNote, ranking: Ranking | None) -> SearchItem:
-    """Return the line of a note with most of the query."""
+def _passage_item(index: VaultIndex, note: RankedNote, ranking: Ranking | None) -> SearchItem:
+    """Return the hit for a ranked note: the line that holds most words of the query."""
     assert ranking is not None
     passage = best_passage(index, note.path, ranking)
     return SearchItem(

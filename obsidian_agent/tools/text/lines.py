@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal
 
+from msgspec import Struct
 from pydantic import Field, model_validator
 
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.lookup import open_note
 from obsidian_agent.tools.core.models import INTO, ToolModel, Whole
@@ -51,8 +51,7 @@ _KINDS: Final[dict[str, tuple[LineKind, ...]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ListMark:
+class ListMark(Struct, frozen=True):
     """The beginning of a list item.
 
     It has an indentation, a marker (`-`, `1.`), the spaces after it, and the checkbox with its
@@ -93,8 +92,7 @@ class ListMark:
         return ListMark(self.indent, f"{number}{self.marker[-1]}", self.gap, self.box)
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
+class Blocks(Struct, frozen=True):
     """The lines of a note with their line endings and their scan (`scanned[n]` is line n + 1)."""
 
     lines: list[str]
@@ -260,11 +258,20 @@ def _proposal(path: VaultPath, before: str, after: str, line: int) -> Proposal[A
     return Proposal(output, (ModifyFile(path, data),) if after != before else ())
 
 
+class HeadedText(ToolModel):
+    heading: str = Field(description="Empty: in the whole note.")
+    text: LongText
+
+
 class AddLinesInput(ToolModel):
     path: PathText = Field(min_length=1)
-    content: LongText = Field(
+    content: LongText | None = Field(
+        default=None,
         min_length=1,
         description="List items get the marker and indentation of the list that they join.",
+    )
+    groups: list[HeadedText] | None = Field(
+        default=None, description="Instead of content, such as the groups of vault.takeTasks."
     )
     heading: str | None = Field(
         default=None,
@@ -278,6 +285,12 @@ class AddLinesInput(ToolModel):
         "pure: only if the section or note is one list.",
     )
 
+    @model_validator(mode="after")
+    def _one_source(self) -> AddLinesInput:
+        if (self.content is None) == (self.groups is None):
+            raise ValueError("give exactly one of content and groups")
+        return self
+
 
 @tool("vault.addLines", Risk.WRITES)
 def add_lines(args: AddLinesInput, ctx: ToolContext) -> Proposal[AddedLinesOutput]:
@@ -285,17 +298,27 @@ def add_lines(args: AddLinesInput, ctx: ToolContext) -> Proposal[AddedLinesOutpu
 
     List items get the marker and indentation of the list that they join.
     """
-    args = args if args.heading else args.model_copy(update={"heading": None})
-    path, text = open_note(ctx, args.path)
+    path, before = open_note(ctx, args.path)
+    text, line = before, 1
+    for group in args.groups or ():
+        text, line = _add(text, group.text, group.heading or args.heading, args)
+    if args.content is not None:
+        text, line = _add(text, args.content, args.heading, args)
+    return _proposal(path, before, text, line)
+
+
+def _add(text: str, content: str, heading: str | None, args: AddLinesInput) -> tuple[str, int]:
+    """Return the text with content added to a section or the whole note, and its first line."""
+    heading = heading or None
     blocks = Blocks.of(text)
-    numbers = section_lines(text, args.heading)
-    content = args.content.replace("\r\n", "\n").rstrip("\n")
+    numbers = section_lines(text, heading)
+    content = content.replace("\r\n", "\n").rstrip("\n")
     neighbour = _neighbour(blocks, numbers, last=args.at == "end")
     as_item = args.as_item is True or (
         args.as_item == "pure" and "\n" not in content and _is_list(blocks, numbers)
     )
     if neighbour is None or not (as_item or ListMark.of(content) is not None):
-        return _add_text(path, text, _in_marker_style(content, blocks), args)
+        return _add_text(text, _in_marker_style(content, blocks), heading, args.at)
     mark = ListMark.of(blocks.lines[neighbour - 1])
     assert mark is not None
     if args.at == "end":
@@ -306,7 +329,7 @@ def add_lines(args: AddLinesInput, ctx: ToolContext) -> Proposal[AddedLinesOutpu
         content = f"- [ ] {content}"
     lines = _insert_lines(blocks.lines, line, _as_items(content, mark), newline_of(text))
     renumber(lines, line)
-    return _proposal(path, text, "".join(lines), line)
+    return "".join(lines), line
 
 
 def _is_list(blocks: Blocks, numbers: range) -> bool:
@@ -346,25 +369,25 @@ def _outer_marks(blocks: Blocks, numbers: range) -> list[ListMark]:
 
 
 def _add_text(
-    path: VaultPath, text: str, content: str, args: AddLinesInput
-) -> Proposal[AddedLinesOutput]:
+    text: str, content: str, heading: str | None, at: Literal["end", "start"]
+) -> tuple[str, int]:
     """Add text as `vault.updateFile` does with mode append or prepend."""
     content += "\n"
-    if args.at == "end":
+    if at == "end":
         after = (
             edits.append(text, content)
-            if args.heading is None
-            else edits.append_to_section(text, args.heading, content)
+            if heading is None
+            else edits.append_to_section(text, heading, content)
         )
-    elif args.heading is None:
+    elif heading is None:
         after = edits.prepend_below_frontmatter(text, content)
     else:
-        after = edits.prepend_below_heading(text, args.heading, content)
+        after = edits.prepend_below_heading(text, heading, content)
     same = next(
         (at for at, (old, new) in enumerate(zip(text, after, strict=False)) if old != new),
         min(len(text), len(after)),
     )
-    return _proposal(path, text, after, after.count("\n", 0, same) + 1)
+    return after, after.count("\n", 0, same) + 1
 
 
 def _neighbour(blocks: Blocks, numbers: range, *, last: bool) -> int | None:

@@ -12,9 +12,10 @@ from decimal import Decimal
 from operator import itemgetter
 from typing import Any, Final, Literal
 
+from msgspec import Struct
 from pydantic import Field, model_validator
 
-from obsidian_agent.dataclass import dataclass
+from obsidian_agent import budget
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.filters import FilterContext, LinkWriter, ListTemplate
 from obsidian_agent.tools.core.lookup import content_change, open_note, sort_key
@@ -74,8 +75,7 @@ class ArrangeOptions(ToolModel):
         return self
 
 
-@dataclass(slots=True)
-class _Item:
+class _Item(Struct):
     """An outermost list item with its nested lines, and the blank lines below it.
 
     The lines include their line endings.
@@ -114,11 +114,13 @@ def _find_lists(blocks: Blocks, numbers: range) -> Iterator[tuple[int, list[_Ite
     """
     at = numbers.start
     while at < numbers.stop:
+        budget.check()
         start, items = at, list[_Item]()
         while (
             at < numbers.stop
             and (mark := _outermost_mark(blocks, at, items[0].mark if items else None)) is not None
         ):
+            budget.check()
             whole = blocks.whole(at)
             end = whole.stop
             while (
@@ -170,6 +172,7 @@ def _arrange_items(items: list[_Item], options: ArrangeOptions, newline: str) ->
         else 1
     )
     for count, (item, gap) in enumerate(zip(ordered, gaps, strict=True)):
+        budget.check()
         mark = _new_mark(item.mark, options, number + count)
         lines += _with_mark(item, mark, newline)
         lines += gap
@@ -203,6 +206,7 @@ def _sort_key(text: str) -> list[tuple[bool, int, str]]:
 
     Texts sort as displayed, without formatting and case, numbers by size.
     """
+    budget.check()
     plain = _MARKS.sub("", text).casefold().strip()
     return [
         (not piece.isdecimal(), int(piece) if piece.isdecimal() else 0, piece)

@@ -15,9 +15,12 @@ from typing import Final, Literal
 from pydantic import Field, field_validator
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
+from obsidian_agent.tools.core.filters import LinkWriter
 from obsidian_agent.tools.core.lookup import find_file, open_note, read_text
 from obsidian_agent.tools.core.models import (
     INTO,
+    ChangedFile,
+    ChangedFiles,
     Items,
     NotesInput,
     SparseOutput,
@@ -40,7 +43,7 @@ from obsidian_agent.vault.index.index import tag_key, tag_within
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.lines import tasks
 from obsidian_agent.vault.markdown.model import NoteTask
-from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 from obsidian_agent.vault.text import encode, split_lines
 from obsidian_agent.vault.views.changes import ModifyFile
 
@@ -86,6 +89,8 @@ _BOX: Final = re.compile(r"\[[^\]\r\n]\]")
 _TAG: Final = re.compile(r"(?:^|(?<=[\s(]))#([^\s#!\"$%&'()*+,.:;<=>?@\[\]^`{|}~\\]+)")
 
 _DAY = "YYYY-MM-DD."
+
+_LINE: Final = "Of several such tasks, only the one nearest to this line (from 1)."
 
 
 class TaskItem(ToolModel):
@@ -229,6 +234,7 @@ class MarkTasksInput(TasksOfInput):
         description="Only the tasks with exactly this text, ignoring case; "
         "or else those with it as whole words; or else with all of its words.",
     )
+    line: Whole | None = Field(default=None, ge=1, description=_LINE)
     done_date: Literal["asThere", "always", "never"] = Field(
         default="asThere",
         description="Add the completion date (✅) to done tasks: "
@@ -293,15 +299,20 @@ def _markable(args: MarkTasksInput) -> str:
 
 def _selected_lines(args: MarkTasksInput, text: str) -> frozenset[int] | None:
     """Return the lines of the tasks that the text selects; `None` means any task."""
-    if args.text is None:
+    if args.text is None and args.line is None:
         return None
-    return frozenset(
-        _matching_lines(
-            args.text,
-            [task for task in tasks(text) if task.status in _markable(args)],
-            Blocks.of(text),
-        )
-    )
+    markable = [task for task in _tasks(text, args.heading) if task.status in _markable(args)]
+    lines = [task.line for task in markable]
+    if args.text is not None:
+        lines = _matching_lines(args.text, markable, Blocks.of(text))
+    return frozenset(_nearest(lines, args.line))
+
+
+def _nearest(lines: list[int], line: int | None) -> list[int]:
+    """Return the one of some lines that is nearest to a line; all of them if it is `None`."""
+    if line is None or not lines:
+        return lines
+    return [min(lines, key=lambda number: abs(number - line))]
 
 
 def _matching_lines(query: str, among: Sequence[NoteTask], blocks: Blocks) -> list[int]:
@@ -323,6 +334,16 @@ def _gets_done_day(args: MarkTasksInput, text: str, path: VaultPath, ctx: ToolCo
 
 class TakeTasksInput(TasksOfInput):
     into: PathText | None = Field(default=None, description=INTO)
+    leave: Literal["nothing", "mark", "link"] = Field(
+        default="nothing",
+        description="In the place of each task: nothing, the task marked [>], "
+        "or that with a link to the note into.",
+    )
+    known: LongText = Field(
+        default="",
+        description="A text such as a rendered template: its tasks that are open in the note into "
+        "are not returned a second time.",
+    )
 
 
 class TakenTask(ToolModel):
@@ -356,14 +377,15 @@ def take_tasks(args: TakeTasksInput, ctx: ToolContext) -> Proposal[TakeTasksOutp
     lines = blocks.lines
     target = links.find_destination(args.into, ctx)
     entry = ctx.view.locate(target) if target is not None else None
-    target_headings = (
-        {heading.text for heading in edits.headings(read_text(ctx.view, entry.path))}
-        if entry is not None and entry.kind == "file"
-        else set()
-    )
+    is_there = entry is not None and entry.kind == "file" and entry.path != path
+    target_text = read_text(ctx.view, entry.path) if is_there and entry is not None else ""
+    target_headings = {heading.text for heading in edits.headings(target_text)}
+    known = _open_blocks(args.known) & _open_blocks(target_text)
+    link = f" {LinkWriter(ctx.view)(target.text)}" if target and args.leave == "link" else ""
     items: list[TakenTask] = []
     headings: list[str | None] = []
-    removed: set[int] = set()
+    removed: dict[int, str] = {}
+    """The text in the place of each removed line."""
     for task in _tasks(text, args.heading):
         if (
             task.status in _OPEN
@@ -371,12 +393,15 @@ def take_tasks(args: TakeTasksInput, ctx: ToolContext) -> Proposal[TakeTasksOutp
             and not lines[task.line - 1].lstrip().startswith(">")
         ):
             block = blocks.whole(task.line)
-            removed.update(block)
-            items.append(
-                TakenTask(text=task.text, raw=dedented([lines[number - 1] for number in block]))
-            )
+            removed.update(dict.fromkeys(block, ""))
+            if args.leave != "nothing":
+                removed[task.line] = _forwarded(lines[task.line - 1], link)
+            raw = dedented([lines[number - 1] for number in block])
+            if raw.rstrip() in known:
+                continue
+            items.append(TakenTask(text=task.text, raw=raw))
             headings.append(_common_heading(text, task.line, target_headings))
-    rest = "".join(line for number, line in enumerate(lines, 1) if number not in removed)
+    rest = "".join(removed.get(number, line) for number, line in enumerate(lines, 1))
     carried = links.move_text("\n".join(task.raw for task in items), rest, path, target, ctx)
     changes = (ModifyFile(path, encode(carried.rest)), *carried.changes) if removed else ()
     groups: dict[str | None, list[str]] = {}
@@ -390,6 +415,23 @@ def take_tasks(args: TakeTasksInput, ctx: ToolContext) -> Proposal[TakeTasksOutp
         path=path.text, items=items, groups=grouped, text=carried.text, count=len(items)
     )
     return Proposal(output, changes, carried.problems)
+
+
+def _open_blocks(text: str) -> set[str]:
+    """Return the open tasks of a text with their nested lines, without indentation."""
+    blocks = Blocks.of(text)
+    return {
+        dedented([blocks.lines[number - 1] for number in blocks.whole(task.line)]).rstrip()
+        for task in tasks(text)
+        if task.status in _OPEN and not blocks.lines[task.line - 1].lstrip().startswith(">")
+    }
+
+
+def _forwarded(line: str, link: str) -> str:
+    """Return the line of a task marked as forwarded, without its block id, which moves with it."""
+    body = line.rstrip("\r\n")
+    marked = _BLOCK_ID.sub("", _BOX.sub("[>]", body, count=1)).rstrip()
+    return marked + link + line[len(body) :]
 
 
 def _common_heading(text: str, line: int, there: Container[str]) -> str | None:
@@ -468,6 +510,7 @@ class SetTaskDueInput(ToolModel):
         description="The only task with this text as whole words, or else with all of its words.",
     )
     heading: str | None = Field(default=None, description="Only below this heading.")
+    line: Whole | None = Field(default=None, ge=1, description=_LINE)
     due: str = Field(description=_DAY)
 
     _check = field_validator("due")(_checked_day)
@@ -484,7 +527,11 @@ def set_task_due(args: SetTaskDueInput, ctx: ToolContext) -> Proposal[SetTaskDue
     """Set or change the due date of the only task of a note that contains a text."""
     path, text = open_note(ctx, args.path)
     blocks = Blocks.of(text)
-    matches = _matching_lines(args.text, [*_tasks(text, args.heading)], blocks)
+    candidates = list(_tasks(text, args.heading))
+    matches = _matching_lines(args.text, candidates, blocks)
+    if args.line is not None:
+        unfinished = {task.line for task in candidates if task.status in _OPEN}
+        matches = _nearest([line for line in matches if line in unfinished] or matches, args.line)
     if not matches:
         raise ToolError(
             f"No task of {path} contains “{args.text}”.", code="MARKER_NOT_FOUND", path=path.text
@@ -501,6 +548,45 @@ def set_task_due(args: SetTaskDueInput, ctx: ToolContext) -> Proposal[SetTaskDue
     lines[matches[0] - 1] = line + old[len(body) :]
     output = SetTaskDueOutput(path=path.text, line=matches[0], text=line.strip())
     return Proposal(output, (ModifyFile(path, encode("".join(lines))),) if line != body else ())
+
+
+class PostponeTasksInput(NotesInput):
+    due: str | None = Field(default=None, description=f"{_DAY} Today by default.")
+    due_before: str | None = Field(
+        default=None, description=f"{_DAY} Tasks due before this day; today by default."
+    )
+
+    _check = field_validator("due", "due_before")(_checked_day)
+
+
+@tool("vault.postponeTasks", Risk.WRITES)
+def postpone_tasks(args: PostponeTasksInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
+    """Give the overdue open tasks of a note, some notes or a folder a new due date."""
+    today = ctx.run.now.date().isoformat()
+    due, before = args.due or today, args.due_before or today
+    files: list[ChangedFile] = []
+    changes: list[ModifyFile] = []
+    problems: list[Problem] = []
+    for path, text in args.texts(ctx, problems):
+        if _DUE.search(text) is None:
+            continue
+        lines = split_lines(text)
+        overdue = [task for task in tasks(text) if task.status in _OPEN and _is_due(task, before)]
+        for task in overdue:
+            old = lines[task.line - 1]
+            body = old.rstrip("\r\n")
+            lines[task.line - 1] = _with_due(body, due, "emoji") + old[len(body) :]
+        content = encode("".join(lines))
+        if overdue and content != encode(text):
+            files.append(ChangedFile(path=path.text, count=len(overdue)))
+            changes.append(ModifyFile(parse(path.text, PathUse.UPDATE), content))
+            ctx.show(changes)
+    return Proposal(ChangedFiles.of(files), tuple(changes), tuple(problems))
+
+
+def _is_due(task: NoteTask, before: str) -> bool:
+    match = _DUE.search(task.text)
+    return match is not None and next(filter(None, match.groups())) < before
 
 
 def _with_done(line: str, day: str, style: DateStyle) -> str:

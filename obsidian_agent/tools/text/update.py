@@ -9,16 +9,16 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, assert_never
 
+from msgspec import Struct
 from pydantic import Field, model_validator
 
-from obsidian_agent.dataclass import dataclass
+from obsidian_agent import budget
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import (
     content_change,
     find_file,
     find_folder,
     not_found,
-    notes_below,
     read_text,
 )
 from obsidian_agent.tools.core.models import ChangedFile, ChangedFiles, ToolModel, Whole
@@ -219,7 +219,7 @@ def _find_notes(args: ReplaceTextInput, ctx: ToolContext) -> Iterable[VaultPath]
     if named is None and args.path is not None:
         named = [args.path]
     if named is None:
-        return notes_below(ctx.view, find_folder(ctx.view, args.folder))
+        return ctx.view.notes(find_folder(ctx.view, args.folder))
     notes = {find_file(ctx.view, text, PathUse.UPDATE) for text in named}
     for path in notes:
         if not path.is_note:
@@ -232,8 +232,7 @@ def _find_notes(args: ReplaceTextInput, ctx: ToolContext) -> Iterable[VaultPath]
     return sorted(notes)
 
 
-@dataclass(frozen=True, slots=True)
-class _FlatText:
+class _FlatText(Struct, frozen=True):
     """A text with a line feed for every line ending.
 
     `$` and line feeds in a pattern therefore mean the same in every file.
@@ -282,6 +281,7 @@ class _Replacement:
         end = count = 0
         newline = newline_of(text)
         for start, stop, inserted in self._matches(source.flat):
+            budget.spend(len(inserted))
             parts += text[end : source.back(start)], with_newlines(inserted, newline)
             end = source.back(stop)
             count += 1

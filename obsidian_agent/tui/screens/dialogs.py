@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -10,18 +11,20 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widget import Widget
-from textual.widgets import Button, Footer, Input, Static
+from textual.widgets import Button, ContentSwitcher, Footer, Input, Static
 from textual.worker import Worker, WorkerState
 
 from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import HELP, bindings
+from obsidian_agent.tui.diff_lines import Diff
 from obsidian_agent.tui.report_lines import Line
-from obsidian_agent.tui.widgets.diff import Diff, DiffView
+from obsidian_agent.tui.widgets.diff import DiffView, Page, TurnPage
 from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList, VirtualList
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 STYLES = "../styles/modals.tcss"
 
@@ -78,6 +81,55 @@ class Modal(ModalScreen[R | None], Generic[R]):
 
     def action_close(self) -> None:
         self.dismiss(None)
+
+
+class ListScreen(Modal[R], Generic[T, R]):
+    """The base of modal screens with one list, whose rows are loaded in the background."""
+
+    def load(self) -> Sequence[T]:
+        """Return the rows. Called in a thread."""
+        raise NotImplementedError
+
+    @property
+    def listing(self) -> VirtualList[T]:
+        """The list."""
+        return self.query_one(VirtualList)
+
+    @property
+    def row(self) -> T | None:
+        """The row under the cursor."""
+        return self.listing.current
+
+    def on_mount(self) -> None:
+        self.listing.focus()
+        self.run_flow("rows", self.reload)
+
+    async def reload(self) -> None:
+        """Load the rows again. The cursor stays at its index."""
+        rows = await asyncio.to_thread(self.load)
+        if self.is_attached:
+            self.listing.set_rows(rows)
+            self.refresh_bindings()
+
+
+class ChoiceScreen(Modal[str]):
+    """A choice from a few rows. Dismisses with the key of the chosen one."""
+
+    def __init__(
+        self, title: str, rows: Sequence[Choice], *, hint: str = "", empty: str = ""
+    ) -> None:
+        super().__init__(title, hint)
+        self._rows = rows
+        self._empty = empty
+
+    def body(self) -> ComposeResult:
+        yield ChoiceList(self._rows, empty=self._empty)
+
+    def on_mount(self) -> None:
+        self.query_one(ChoiceList).focus()
+
+    def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
+        self.dismiss(event.list.rows[event.index].key)
 
 
 class Buttons(Horizontal):
@@ -200,17 +252,45 @@ class Secret(Modal[str]):
         self.dismiss(event.value.strip())
 
 
+class Comment(Modal[str]):
+    """A wish for another plan. Dismisses with the typed text, which may be empty."""
+
+    AUTO_FOCUS = "LineEntry"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "What should be different?",
+            "The plan goes back with your comment to the one who made it. "
+            "The difference between both plans is shown.",
+        )
+
+    def body(self) -> ComposeResult:
+        yield LineEntry(compact=False)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.dismiss(event.value.strip())
+
+
 class ReportList(VirtualList[Line]):
-    """The lines of a report, one a row; only visible rows are drawn."""
+    """The wrapped lines of a report, with the focus; only visible rows are drawn."""
 
     DEFAULT_CSS = "ReportList { height: auto; max-height: 70vh; }"
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def on_mount(self) -> None:
+        self.focus()
+        width = max(30, min(WIDTH, self.app.size.width * 94 // 100 - 10))
+        self.set_rows(wrap_lines(self._lines, width), 0)
 
     def draw_row(self, row: Line, width: int) -> Content:
         return Content.styled(row[0], row[1])
 
 
 class Report(Modal[None]):
-    """Lines to read. Their texts must already be sanitized."""
+    """A screen with lines to read. Their texts must already be sanitized."""
 
     BINDINGS = bindings("report")
 
@@ -219,14 +299,7 @@ class Report(Modal[None]):
         self._lines = lines
 
     def body(self) -> ComposeResult:
-        yield ReportList(())
-
-    def on_mount(self) -> None:
-        listing = self.query_one(ReportList)
-        listing.focus()
-        listing.set_rows(
-            wrap_lines(self._lines, max(30, min(WIDTH, self.app.size.width * 94 // 100 - 10))), 0
-        )
+        yield ReportList(self._lines)
 
 
 def wrap_lines(lines: Sequence[Line], width: int) -> list[Line]:
@@ -245,39 +318,58 @@ def wrap_lines(lines: Sequence[Line], width: int) -> list[Line]:
 
 
 class DiffScreen(ModalScreen[None]):
-    """A diff on the whole screen, or a text, which must already be sanitized."""
+    """A diff on the whole screen, or a text, which must already be sanitized.
+
+    `turn_page` returns the next or previous file of a plan.
+    """
 
     CSS_PATH = STYLES
     BINDINGS = [*bindings("diff", without=("diff.next", "diff.previous")), HELP]
 
-    def __init__(self, title: str, content: Diff | str) -> None:
+    def __init__(self, title: str, content: Diff | str, turn_page: TurnPage | None = None) -> None:
         super().__init__()
-        self._title = title
-        self._content = content
+        self._page = Page(title, content)
+        self._turn_page = turn_page
 
     def compose(self) -> ComposeResult:
-        signs = ""
-        if isinstance(self._content, Diff):
-            signs = f"  +{self._content.added:,} -{self._content.removed:,}"
-        yield Static(
-            Content.assemble((terminal_text.line(self._title), "bold"), (signs, "$quiet")),
-            id="head",
-            markup=False,
-        )
-        if isinstance(self._content, Diff):
+        yield Static("", id="head", markup=False)
+        with ContentSwitcher(initial="whole-diff"):
             yield DiffView(id="whole-diff")
-        else:
-            with VerticalScroll():
-                yield Static(Content(self._content), markup=False)
+            with VerticalScroll(id="whole-text"):
+                yield Static("", markup=False)
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
-        if isinstance(self._content, Diff):
+        self._show(self._page)
+        if self._turn_page is not None:
+            self.call_later(self.action_file, 0)  # adds the number of the page
+
+    def _show(self, page: Page) -> None:
+        self._page = page
+        parts: list[tuple[str, str]] = [(terminal_text.line(page.title), "bold")]
+        switcher = self.query_one(ContentSwitcher)
+        if isinstance(page.content, Diff):
+            parts.append((f"  +{page.content.added:,} -{page.content.removed:,}", "$quiet"))
+            switcher.current = "whole-diff"
             view = self.query_one(DiffView)
-            view.show(self._content)
+            view.show(page.content)
             view.focus()
         else:
-            self.query_one(VerticalScroll).focus()
+            switcher.current = "whole-text"
+            self.query_one("#whole-text Static", Static).update(Content(page.content))
+            self.query_one("#whole-text").focus()
+        if page.count:
+            parts.append((f"   file {page.number:,} of {page.count:,}", "$quiet"))
+        self.query_one("#head", Static).update(Content.assemble(*parts))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "file" or self._turn_page is not None
+
+    async def action_file(self, direction: int) -> None:
+        """Show the next or previous file of the plan."""
+        page = None if self._turn_page is None else await self._turn_page(direction)
+        if page is not None and self.is_attached:
+            self._show(page)
 
     def action_close(self) -> None:
         self.dismiss(None)

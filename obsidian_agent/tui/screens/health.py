@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from msgspec import Struct
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.services.fields import Field
 from obsidian_agent.tui.bindings import binding, bindings, key_label
@@ -48,14 +48,15 @@ KIND_TITLES: Final[Mapping[str, str]] = {
     "overdue-task": "overdue tasks",
 }
 
+_IGNORED: Final = "ignored"
+_GROUP_TITLES: Final[Mapping[str, str]] = {**KIND_TITLES, _IGNORED: "ignored"}
 _OPEN_NOTE: Final = "Open the note"
 _DELETES: Final = "vault.delete"
 _MAX_PATH: Final = 44
 _TICKS: Final = {True: ("☑", "$success"), False: ("☐", "$foreground")}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HealthRequest:
+class HealthRequest(Struct, frozen=True, kw_only=True):
     """A plan of repairs to preview, or a note to open at a line (from 1)."""
 
     plan: Mapping[str, Any] | None = None
@@ -63,28 +64,28 @@ class HealthRequest:
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KindRow:
-    """The heading of a kind of findings, which folds them."""
+class KindRow(Struct, frozen=True, kw_only=True):
+    """The heading of a kind of findings, or of the ignored ones, which folds them."""
 
-    kind: FindingKind
+    kind: str
     count: int
     repairs: int
     ticked: int
     is_open: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FindingRow:
+class FindingRow(Struct, frozen=True):
     """A finding with the repair that is ticked, if any.
 
     `path_width` aligns the rows of a kind. `text` is empty if it is the same for all of them.
+    `reason` is why the finding is ignored, None if it is not.
     """
 
     finding: HealthFinding
     repair: RepairChoice | None
     path_width: int
     text: str
+    reason: str | None = None
 
 
 class HealthList(VirtualList["KindRow | FindingRow"], inherit_bindings=False):
@@ -118,7 +119,7 @@ def _kind_content(row: KindRow) -> Content:
         parts.append(f"{row.ticked:,} ticked")
     return Content.assemble(
         (" ▾ " if row.is_open else " ▸ ", "$primary"),
-        (f"{KIND_TITLES[row.kind]:<22}", "bold"),
+        (f"{_GROUP_TITLES[row.kind]:<22}", "bold"),
         (f"{row.count:>6,}", "$foreground"),
         (f"   {' · '.join(parts)}", "$quiet"),
     )
@@ -126,11 +127,13 @@ def _kind_content(row: KindRow) -> Content:
 
 def _finding_content(row: FindingRow, width: int) -> Content:
     finding, repair = row.finding, row.finding.repair
+    if row.reason is not None:
+        repair = None
     tick, style = ("·", "$quiet") if repair is None else _TICKS[row.repair is not None]
     path_width = min(row.path_width, _MAX_PATH if row.text else _MAX_PATH * 2, width // 2)
     path = _shortened_path(terminal_text.line(_location(finding)), path_width)
     text = row.repair.title if row.repair is not None else row.text
-    evidence = finding.evidence
+    evidence = finding.evidence if row.reason is None else row.reason
     if repair is not None and row.repair is None:
         count = len(repair.choices)
         evidence = repair.choices[0].title if count == 1 else f"{count} choices"
@@ -177,8 +180,9 @@ class Health(Modal[HealthRequest]):
         self._health = health
         self._only = only
         self._checkup: Checkup | None = None
-        self._findings: list[HealthFinding] = []
-        self._ignored = 0
+        self._all: list[HealthFinding] = []
+        self._reasons: dict[str, str] = {}
+        """The reasons of ignored findings by their ids."""
         self._ticks: dict[str, int] = {}
         """The numbers of the ticked repairs by the ids of findings."""
         self._open_kinds: set[str] = set(only)
@@ -199,10 +203,13 @@ class Health(Modal[HealthRequest]):
     # --- examination ------------------------------------------------------------------------------
 
     async def _examine(self) -> None:
+        from obsidian_agent.health.finding import in_order
+
         self._checkup = await asyncio.to_thread(self._examined)
+        self._reasons = await asyncio.to_thread(self._health.record.ignored)
         self._may_delete = await asyncio.to_thread(self._deletes_allowed)
-        self._findings = sorted(self._checkup.report.findings, key=_by_repair)
-        self._ignored = self._checkup.report.ignored
+        report = self._checkup.report
+        self._all = sorted(in_order([*report.findings, *report.ignored]), key=_by_repair)
         self._ticks = {
             finding.id: 0
             for finding in self._findings
@@ -238,6 +245,16 @@ class Health(Modal[HealthRequest]):
             listing.empty = f" Examining… {event.done} of {event.total} checks."
             listing.refresh()
 
+    @property
+    def _findings(self) -> list[HealthFinding]:
+        """The findings that are not ignored."""
+        return [finding for finding in self._all if finding.id not in self._reasons]
+
+    @property
+    def _ignored(self) -> list[HealthFinding]:
+        """The ignored findings."""
+        return [finding for finding in self._all if finding.id in self._reasons]
+
     # --- content ----------------------------------------------------------------------------------
 
     def _show(self) -> None:
@@ -256,25 +273,34 @@ class Health(Modal[HealthRequest]):
         )
 
     def _rows(self) -> Iterable[KindRow | FindingRow]:
-        counts = self._checkup.report.counts if self._checkup is not None else {}
-        for kind in counts:
-            findings = [finding for finding in self._findings if finding.kind == kind]
-            is_open = kind in self._open_kinds
-            if not findings:
-                continue
-            yield KindRow(
-                kind=findings[0].kind,
-                count=len(findings),
-                repairs=sum(finding.repair is not None for finding in findings),
-                ticked=sum(finding.id in self._ticks for finding in findings),
-                is_open=is_open,
-            )
-            if is_open:
-                width = max(len(_location(finding)) for finding in findings)
-                is_same = len({finding.text for finding in findings}) == 1 < len(findings)
-                for finding in findings:
-                    text = "" if is_same else finding.text
-                    yield FindingRow(finding, self._ticked_repair(finding), width, text)
+        groups: dict[str, list[HealthFinding]] = {kind: [] for kind in KIND_TITLES}
+        for finding in self._findings:
+            groups[finding.kind].append(finding)
+        for kind, findings in groups.items():
+            yield from self._group(kind, findings)
+        yield from self._group(_IGNORED, self._ignored)
+
+    def _group(
+        self, kind: str, findings: Sequence[HealthFinding]
+    ) -> Iterable[KindRow | FindingRow]:
+        if not findings:
+            return
+        is_ignored, is_open = kind == _IGNORED, kind in self._open_kinds
+        yield KindRow(
+            kind=kind,
+            count=len(findings),
+            repairs=0 if is_ignored else sum(one.repair is not None for one in findings),
+            ticked=sum(finding.id in self._ticks for finding in findings),
+            is_open=is_open,
+        )
+        if not is_open:
+            return
+        width = max(len(_location(finding)) for finding in findings)
+        is_same = len({finding.text for finding in findings}) == 1 < len(findings)
+        for finding in findings:
+            text = "" if is_same else finding.text
+            reason = self._reasons.get(finding.id, "") if is_ignored else None
+            yield FindingRow(finding, self._ticked_repair(finding), width, text, reason)
 
     def _ticked_repair(self, finding: HealthFinding) -> RepairChoice | None:
         number = self._ticks.get(finding.id)
@@ -283,8 +309,9 @@ class Health(Modal[HealthRequest]):
         return finding.repair.choices[number]
 
     def _summary(self) -> str:
-        total = len(self._findings)
-        repairs = sum(finding.repair is not None for finding in self._findings)
+        findings, ignored = self._findings, self._ignored
+        total = len(findings)
+        repairs = sum(finding.repair is not None for finding in findings)
         parts = [terminal_text.counted(total, "finding") if total else "no findings"]
         if repairs:
             parts.append(f"{repairs:,} with a repair")
@@ -295,8 +322,8 @@ class Health(Modal[HealthRequest]):
             if change:
                 comparison = "more" if change > 0 else "fewer"
                 parts.append(f"{abs(change):,} {comparison} than on {day}")
-        if self._ignored:
-            parts.append(f"{self._ignored:,} ignored")
+        if ignored:
+            parts.append(f"{len(ignored):,} ignored")
         return " · ".join(parts)
 
     def on_virtual_list_highlighted(self) -> None:
@@ -312,7 +339,7 @@ class Health(Modal[HealthRequest]):
         if isinstance(row, KindRow):
             self._open_kinds ^= {row.kind}
             self._show()
-        elif row.finding.repair is not None and len(row.finding.repair.choices) > 1:
+        elif _has_choices(row):
             self.run_flow("choice", partial(self._choose, row.finding))
         else:
             self._open_note(row.finding)
@@ -347,7 +374,9 @@ class Health(Modal[HealthRequest]):
             self._tick_kind(row.kind)
         elif isinstance(row, FindingRow):
             finding = row.finding
-            if finding.id in self._ticks:
+            if row.reason is not None:
+                self.show_problem(self._hint_of_ignored())
+            elif finding.id in self._ticks:
                 del self._ticks[finding.id]
                 self._show()
             elif finding.repair is None:
@@ -357,7 +386,14 @@ class Health(Modal[HealthRequest]):
             else:
                 self.run_flow("choice", partial(self._choose, finding))
 
-    def _tick_kind(self, kind: FindingKind) -> None:
+    def _hint_of_ignored(self) -> str:
+        key = key_label(self, "health.ignore")
+        return f"Ignored findings are not repaired. {key} reports one again."
+
+    def _tick_kind(self, kind: str) -> None:
+        if kind == _IGNORED:
+            self.show_problem(self._hint_of_ignored())
+            return
         clear = [
             finding for finding in self._findings if finding.kind == kind and _is_clear(finding)
         ]
@@ -394,8 +430,10 @@ class Health(Modal[HealthRequest]):
 
     def action_ignore(self) -> None:
         row = self.query_one(HealthList).current
+        self.show_problem("")
         if isinstance(row, FindingRow):
-            self.run_flow("ignore", partial(self._ignore, row.finding))
+            change = self._ignore if row.reason is None else self._unignore
+            self.run_flow("ignore", partial(change, row.finding))
 
     async def _ignore(self, finding: HealthFinding) -> None:
         field = Field("reason", description="Why it may stay; can be left blank", optional=True)
@@ -409,8 +447,16 @@ class Health(Modal[HealthRequest]):
             self.show_problem(f"The finding cannot be ignored: {error.strerror}.")
             return
         self._ticks.pop(finding.id, None)
-        self._findings = [other for other in self._findings if other.id != finding.id]
-        self._ignored += 1
+        self._reasons[finding.id] = reason
+        self._show()
+
+    async def _unignore(self, finding: HealthFinding) -> None:
+        try:
+            await asyncio.to_thread(self._health.record.unignore, finding.id)
+        except OSError as error:
+            self.show_problem(f"The finding is still ignored: {error.strerror}.")
+            return
+        self._reasons.pop(finding.id, None)
         self._show()
 
     def action_preview(self) -> None:
@@ -438,6 +484,12 @@ def _is_clear(finding: HealthFinding) -> bool:
     return repair is not None and (repair.preselected or len(repair.choices) == 1)
 
 
+def _has_choices(row: FindingRow) -> bool:
+    """Return True if the user can choose between repairs of a finding."""
+    repair = row.finding.repair
+    return row.reason is None and repair is not None and len(repair.choices) > 1
+
+
 def _identity(row: KindRow | FindingRow | None) -> str:
     if isinstance(row, FindingRow):
         return row.finding.id
@@ -453,7 +505,10 @@ def _detail(row: FindingRow) -> Content:
     ]
     if finding.evidence:
         lines.append(Content(f"Evidence: {terminal_text.shortened(finding.evidence, 300)}"))
-    if row.repair is not None:
+    if row.reason is not None:
+        reason = f": {terminal_text.shortened(row.reason, 300)}" if row.reason else ""
+        lines.append(Content(f"Ignored{reason}"))
+    elif row.repair is not None:
         title = terminal_text.shortened(row.repair.title, 300)
         lines.append(Content.styled(f"☑ {title}", "$success"))
     elif repair is not None:

@@ -9,18 +9,19 @@ from datetime import date, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from msgspec import Struct
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import binding, bindings
+from obsidian_agent.tui.diff_lines import parse_diff
 from obsidian_agent.tui.report_lines import describe_step
 from obsidian_agent.tui.screens.dialogs import DiffScreen, Modal
-from obsidian_agent.tui.widgets.diff import Detail, parse_diff
+from obsidian_agent.tui.widgets.diff import Detail
 from obsidian_agent.tui.widgets.note import OutsideRequested
 from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import VirtualList
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 MAX_RUNS: Final = 1_000
 """The number of runs that the list shows at most."""
 HIGHLIGHT_SECONDS: Final = 0.06
-"""How long a run must be highlighted before its files are loaded."""
+"""The delay before the files of a highlighted run are loaded."""
 
 _MAX_PROBLEM_LINES = 5
 _STYLES = {
@@ -61,8 +62,7 @@ _WORDS = {
 _OUTCOME_STYLES = {"good": "$success", "bad": "$error"}
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryRequest:
+class HistoryRequest(Struct, frozen=True):
     """Undo the run `run_id`, whole, back to a step of it or only `paths`; or redo.
 
     `commands` are those that the run executed, which cannot be undone.
@@ -107,8 +107,7 @@ class HistoryList(VirtualList["HistoryEntry | str"]):
         return Content.assemble(head.truncate(space, ellipsis=True, pad=True), tail)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFile:
+class RunFile(Struct, frozen=True, kw_only=True):
     """A file, folder, command or step of a run, as one row.
 
     `paths` are those of the file before and after the run, and can be marked; there are none for
@@ -148,7 +147,7 @@ class RunFiles(VirtualList[RunFile]):
         is_marked = row.path in self.marked
         head = Content.assemble(
             (" ● " if is_marked else "   ", "$primary bold"),
-            (f"{row.word:<8}", WORD_STYLES[row.word]),
+            (f"{row.word:<9}", WORD_STYLES[row.word]),
             (terminal_text.shortened(row.text, 400), "$foreground"),
         )
         space = max(width - counts.cell_length - state.cell_length, 20)
@@ -425,6 +424,10 @@ def run_rows(
         rows += [RunFile(word="step", text=describe_step(step)) for step in steps]
     rows += [_file_row(change, diff, run.undone, conflicts) for change, diff in run.changes]
     rows += _command_rows(run.entry.effects)
+    rows += [
+        RunFile(word="left out", text=text, no_diff="You left this out of the plan.")
+        for text in run.left_out
+    ]
     return rows
 
 
@@ -476,7 +479,7 @@ def _command_rows(effects: Effects) -> list[RunFile]:
 
 def file_rows_of_effects(effects: Effects) -> list[RunFile]:
     """Return the rows of a run whose diffs cannot be read."""
-    missing = "The journal cannot be read here."
+    missing = "The history cannot be read here."
     rows: list[tuple[str, tuple[str, ...]]] = [("delete", (path,)) for path in effects.deleted]
     rows += [("rename", pair) for pair in effects.renamed]
     rows += [("edit", (path,)) for path in effects.modified]

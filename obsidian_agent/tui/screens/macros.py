@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
+from msgspec.structs import replace
 from textual import work
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Button, Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.services.fields import Field
 from obsidian_agent.tui.bindings import bindings, key_label
@@ -54,7 +55,7 @@ class MacroActions(Workspace):
     )
 
     _recent_actions: Sequence[str] = ()
-    """The keys of the actions chosen since the program started, the latest first."""
+    """The names of the actions chosen since the program started, the latest first."""
 
     def action_actions(self, query: str = "") -> None:
         """Show all actions."""
@@ -104,7 +105,7 @@ class MacroActions(Workspace):
             self._start_recipe(recipe.title, name, values, None)
 
     async def fill_in(self, candidate: Candidate, message: str) -> None:
-        """Open the form of an action that fits the unsent message. Submitting it sends both."""
+        """Open the form of an action for the unsent message. Submitting also sends the message."""
         values = await self._ask_for_values(candidate.recipe, candidate.values)
         if values is not None:
             self.panes.chat.prompt.accept(message)
@@ -113,7 +114,7 @@ class MacroActions(Workspace):
     def _start_recipe(
         self, entry: str, recipe: str, values: Mapping[str, str], message: str | None
     ) -> None:
-        # The focus remains that of the form: the open note is the one that it displayed.
+        # The recipe uses the note that was open when the form appeared.
         if not self.ensure_idle():
             return
         self.add_entry("you", entry)
@@ -155,7 +156,7 @@ class MacroActions(Workspace):
 
     @work(group="save", exit_on_error=False)
     async def save_macro(self, run_id: str, plan: ActionPlan) -> None:
-        """Save the plan of a run as a macro; ask again while the request is refused."""
+        """Save the plan of a run as a macro. After an error the form is shown again."""
         problem = ""
         while request := await self.app.push_screen_wait(SaveMacro(plan, problem)):
             try:
@@ -222,8 +223,7 @@ class MacroActions(Workspace):
         return picked.candidate, picked.change
 
 
-@dataclass(frozen=True, slots=True)
-class SaveRequest:
+class SaveRequest(Struct, frozen=True):
     """A request to save a plan as a macro."""
 
     name: str
@@ -254,7 +254,7 @@ class SaveMacro(Modal[SaveRequest]):
         yield LineEntry(id="description")
         if self._plan.parameters:
             names = ", ".join(terminal_text.line(name) for name in self._plan.parameters)
-            yield Static(Content(f"Asks for: {names}"), classes="label", markup=False)
+            yield Static(Content(f"Inputs: {names}"), classes="label", markup=False)
         if self._literals:
             yield Static(
                 "Texts in the plan. Enter turns one into an input of the action.",
@@ -274,7 +274,7 @@ class SaveMacro(Modal[SaveRequest]):
         choices = []
         for text in self._literals:
             if text in names:
-                choices.append(Choice(text, text, f"asked as {names[text]}", "◆"))
+                choices.append(Choice(text, text, f"input {names[text]}", "◆"))
             else:
                 choices.append(Choice(text, text, "", "◇"))
         self.query_one(ChoiceList).set_choices(choices)
@@ -290,7 +290,7 @@ class SaveMacro(Modal[SaveRequest]):
             self._draw()
             return
         form = ValuesForm(
-            f"Ask for “{terminal_text.shortened(text, 100)}” as",
+            f"Name of the input for “{terminal_text.shortened(text, 100)}”",
             [Field("name", description="letters, digits and _, e.g. folderName")],
         )
         values = await self.app.push_screen_wait(form)
@@ -329,8 +329,7 @@ class SaveMacro(Modal[SaveRequest]):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class PickedCandidate:
+class PickedCandidate(Struct, frozen=True):
     """The candidate that the user picked."""
 
     candidate: Candidate

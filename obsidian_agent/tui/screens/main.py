@@ -18,7 +18,7 @@ from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.commands import Command, parse_call
 from obsidian_agent.tui.event_stream import EventsArrived, WorkEnded, merge_text
 from obsidian_agent.tui.gc_policy import GcPolicy
-from obsidian_agent.tui.screens.dialogs import DiffScreen
+from obsidian_agent.tui.screens.dialogs import Comment, DiffScreen
 from obsidian_agent.tui.screens.health import HealthActions
 from obsidian_agent.tui.screens.history import HistoryRequest
 from obsidian_agent.tui.screens.json_editor import PlanEditor
@@ -163,7 +163,7 @@ class MainScreen(
         self.set_interval(CLEANUP_SECONDS, self._clean_up)
         self.set_timer(WARM_UP_SECONDS, self.session.warm_up)
         self._receive_proposals()
-        self.report_waiting()
+        self.set_timer(WARM_UP_SECONDS, self.load_overview)
         watch = partial(self.session.vault.watch_obsidian, self._post_focus)
         self.set_timer(WARM_UP_SECONDS, watch)
 
@@ -234,6 +234,15 @@ class MainScreen(
     @on(IndexChanged)
     def _index_changed(self, message: IndexChanged) -> None:
         self.query_one(TopBar).show_indexing(message.status.done, message.status.total)
+        if message.status.done == message.status.total and self.turn.pending is not None:
+            self._compare_with_vault(self.turn.pending)
+
+    @work(group="stale", exclusive=True, exit_on_error=False)
+    async def _compare_with_vault(self, pending: Pending) -> None:
+        """Report which files of a pending plan have changed since its preview."""
+        changed = await asyncio.to_thread(self.session.plans.changed_since, pending.preview)
+        if changed and pending is self.turn.pending and self.turn.phase == "idle":
+            self.panes.work.plan.show_changed(changed)
 
     def _setting_changed(self, name: str) -> None:
         self.apply_setting(name)
@@ -275,13 +284,13 @@ class MainScreen(
         if (call := parse_call(text, self.commands())) is not None:
             if call.command is None:
                 self.show_hint(f"Unknown command: /{call.name}. /help lists all commands.")
-            elif call.command.requires_argument and not call.rest:
+            elif call.command.requires_argument and not call.argument:
                 self.show_hint(f"Usage: /{call.command.name} {call.command.hint}")
             else:
                 self.show_hint("")
                 self.panes.chat.prompt.accept()
                 self.keyboard.mark_action()
-                self.run_command(call.command, call.rest)
+                self.run_command(call.command, call.argument)
         elif not text or not self.ensure_idle():
             return
         elif selection is None and _ABOUT_SELECTION.search(text) and self._warned_text != text:
@@ -361,6 +370,12 @@ class MainScreen(
                 self.turn.reject()
             case "edit":
                 self._edit_plan()
+            case "comment":
+                self._comment_on_plan()
+            case "repair":
+                self.turn.repair_plan()
+            case "preview":
+                self.turn.preview_pending_again()
 
     def _edit_plan(self) -> None:
         pending = self.turn.pending
@@ -370,18 +385,31 @@ class MainScreen(
         def edited(document: Mapping[str, Any] | None) -> None:
             if document is not None:
                 values = pending.preview.context.params
-                source = PlanSource(message=pending.message, client=pending.client)
+                source = PlanSource(message=pending.message, client=pending.client, revises=pending)
                 self.turn.preview(document, frozenset(), values, source=source)
 
         self.app.push_screen(PlanEditor(pending.plan.to_json()), edited)
+
+    def _comment_on_plan(self) -> None:
+        def commented(text: str | None) -> None:
+            if text:
+                self.freeze_focus()
+                self.turn.comment(text)
+
+        if self.turn.pending is not None and self.turn.phase == "idle":
+            self.app.push_screen(Comment(), commented)
 
     @on(PlanPane.StepToggled)
     def _step_toggled(self, message: PlanPane.StepToggled) -> None:
         self.turn.toggle(message.plan, message.step_id)
 
+    @on(PlanPane.LeaveOutRequested)
+    def _leave_out_requested(self, message: PlanPane.LeaveOutRequested) -> None:
+        self.turn.leave_out(message.plan, message.left_out)
+
     @on(PlanPane.DetailRequested)
     def _detail_requested(self, message: PlanPane.DetailRequested) -> None:
-        self.app.push_screen(DiffScreen(message.title, message.content))
+        self.app.push_screen(DiffScreen(message.title, message.content, message.turn_page))
 
     @on(ProgressPane.CancelRequested)
     def _cancel_requested(self) -> None:
@@ -399,6 +427,11 @@ class MainScreen(
             case "save":
                 if applied is not None and run_id is not None:
                     self.save_macro(run_id, applied.preview.approved_plan)
+            case "preview":
+                self.freeze_focus()
+                self.turn.preview_last_again()
+            case "rest":
+                self.turn.preview_remaining(message.result)
             case "close":
                 self.turn.close_result()
 
@@ -429,6 +462,7 @@ class MainScreen(
         self.panes.use_selection = not self.panes.use_selection
 
     def action_clear(self) -> None:
+        self.panes.chat.end_welcome()
         self.panes.chat.transcript.clear()
 
     def action_undo_last(self) -> None:

@@ -12,7 +12,7 @@ from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import bindings, key_label
 from obsidian_agent.tui.commands import Command
-from obsidian_agent.tui.screens.dialogs import Modal, Pick, Secret
+from obsidian_agent.tui.screens.dialogs import ChoiceScreen, Pick, Secret
 from obsidian_agent.tui.screens.reports import ReportActions
 from obsidian_agent.tui.screens.settings import SettingActions
 from obsidian_agent.tui.screens.trust import Trust
@@ -223,7 +223,7 @@ class ModelActions(ReportActions, SettingActions):
                 await self._use(model, ())
 
 
-class FirstStart(Modal[str]):
+class FirstStart(ChoiceScreen):
     """The question which model to use. Dismisses with the answer; None asks again next time."""
 
     BINDINGS = bindings("card")
@@ -231,7 +231,12 @@ class FirstStart(Modal[str]):
     def __init__(self, offer: Offer) -> None:
         service = terminal_text.shortened(offer.title, 40)
         model = terminal_text.shortened(offer.model, 80)
-        super().__init__(f"{service} runs on this computer with {model}. Use it?")
+        rows = [
+            Choice(USE, "Use it", "it picks from the actions, in any language", "1"),
+            Choice(MENU, "No model", "messages are matched with the actions, forms open", "2"),
+            Choice(SERVICE, "Use a service", "OpenAI, Anthropic, Gemini and others", "3"),
+        ]
+        super().__init__(f"{service} runs on this computer with {model}. Use it?", rows)
 
     def body(self) -> ComposeResult:
         settings, close = key_label(self, "main.settings"), key_label(self, "dialog.close")
@@ -239,19 +244,7 @@ class FirstStart(Modal[str]):
             "Nothing is downloaded. You can change this at any time with /model or in the "
             f"settings ({settings}). {close}: ask again at the next start."
         )
-        yield ChoiceList(
-            [
-                Choice(USE, "Use it", "it picks from the actions, in any language", "1"),
-                Choice(MENU, "No model", "messages are matched with the actions, forms open", "2"),
-                Choice(SERVICE, "Use a service", "OpenAI, Anthropic, Gemini and others", "3"),
-            ]
-        )
-
-    def on_mount(self) -> None:
-        self.query_one(ChoiceList).focus()
-
-    def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
-        self.dismiss(event.list.rows[event.index].key)
+        yield from super().body()
 
     def action_pick(self, index: int) -> None:
         self.dismiss(self.query_one(ChoiceList).rows[index].key)

@@ -35,7 +35,7 @@ class ReportActions(Workspace):
         Command(
             "compact",
             "Compact the conversation",
-            "Summarize older turns to make room in the model's context",
+            "Summarize older messages to make room in the model's context",
             "compact",
         ),
         Command("sent", "Show sent data", "To which model, from which notes", "show_sent"),
@@ -179,5 +179,5 @@ class ReportActions(Workspace):
             compacted = await self.threads.compact(thread_id)
         finally:
             self.busy("")
-        self.add_entry("note", compacted.words)
+        self.add_entry("note", compacted.text)
         self.show_usage()

@@ -17,7 +17,7 @@ from obsidian_agent import terminal_text
 from obsidian_agent.services.fields import Field
 from obsidian_agent.tui.bindings import binding, bindings
 from obsidian_agent.tui.commands import Command
-from obsidian_agent.tui.screens.dialogs import Modal
+from obsidian_agent.tui.screens.dialogs import ListScreen
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.screens.workspace import Workspace
 from obsidian_agent.tui.widgets.row_list import VirtualList
@@ -60,7 +60,7 @@ class SettingsList(VirtualList["Row"]):
         )
 
 
-class SettingsScreen(Modal[None]):
+class SettingsScreen(ListScreen["Row", None]):
     """The list of settings. A change is checked and saved immediately."""
 
     BINDINGS = bindings("settings")
@@ -77,20 +77,12 @@ class SettingsScreen(Modal[None]):
         yield SettingsList()
         yield Static("", id="setting", markup=False)
 
-    def on_mount(self) -> None:
-        self.query_one(SettingsList).focus()
-        self.run_flow("settings", self._reload)
-
-    async def _reload(self) -> None:
-        rows = await asyncio.to_thread(self._settings.rows)
-        if self.is_attached:
-            listing = self.query_one(SettingsList)
-            listing.set_rows(group_rows(rows), listing.cursor if listing.rows else 0)
+    def load(self) -> Sequence[Row]:
+        return group_rows(self._settings.rows())
 
     @property
     def _current(self) -> SettingRow | None:
-        row = self.query_one(SettingsList).current
-        return None if isinstance(row, str) else row
+        return None if isinstance(self.row, str) else self.row
 
     def on_virtual_list_highlighted(self, event: SettingsList.Highlighted) -> None:
         row = self._current
@@ -140,7 +132,7 @@ class SettingsScreen(Modal[None]):
         await asyncio.shield(self._set(row.name, value))
         if row.override:
             self.show_problem(row.override)
-        await self._reload()
+        await self.reload()
 
     async def _set(self, name: str, value: Any) -> None:
         await asyncio.to_thread(self._settings.set, name, value)

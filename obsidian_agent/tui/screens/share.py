@@ -12,8 +12,7 @@ from textual.widgets import Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.tui.bindings import bindings, key_label
-from obsidian_agent.tui.report_lines import Line
-from obsidian_agent.tui.screens.dialogs import Modal, ReportList, wrap_lines
+from obsidian_agent.tui.screens.dialogs import Modal, ReportList
 from obsidian_agent.tui.widgets.note import OutsideRequested
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
@@ -217,18 +216,8 @@ class AllowTool(Modal["ShareDecision"]):
         if self._conversation:
             yield _conversation_label(self._conversation)
         yield Static(_head(self._request), markup=False)
-        yield ReportList(())
-
-    def on_mount(self) -> None:
-        listing = self.query_one(ReportList)
-        listing.focus()
-        lines: list[Line] = [
-            (line, _diff_style(line))
-            for line in terminal_text.block(self._request.text).split("\n")
-        ]
-        listing.set_rows(
-            wrap_lines(lines, max(30, min(100, self.app.size.width * 94 // 100 - 10))), 0
-        )
+        text = terminal_text.block(self._request.text)
+        yield ReportList([(line, _diff_style(line)) for line in text.split("\n")])
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return self._request.kind == "call" or parameters != ("thread",)
@@ -298,7 +287,7 @@ def _argument_text(value: Any) -> str:
 
 
 def readable_size(count: int) -> str:
-    """Return a number of bytes in a format_keys unit: `812 B`, `1.2 kB`, `3.4 MB`."""
+    """Return a number of bytes in a readable unit: `812 B`, `1.2 kB`, `3.4 MB`."""
     if count < 1000:
         return f"{count} B"
     if count < 1_000_000:

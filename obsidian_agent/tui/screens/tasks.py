@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+from msgspec import Struct
 from textual.app import ComposeResult
 from textual.content import Content
 
 from obsidian_agent import terminal_text
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import JournalError
 from obsidian_agent.tui.bindings import binding, bindings
 from obsidian_agent.tui.report_lines import STEP_SIGNS
-from obsidian_agent.tui.screens.dialogs import Modal
+from obsidian_agent.tui.screens.dialogs import ListScreen
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
@@ -26,16 +26,14 @@ if TYPE_CHECKING:
 _TICKS = {True: ("✓", "$success"), False: ("○", "$quiet")}
 
 
-@dataclass(frozen=True, slots=True)
-class TaskRequest:
+class TaskRequest(Struct, frozen=True):
     """A request to preview a plan again, or to undo its run, whole or back to a step."""
 
     what: Literal["preview", "undo", "step"]
     plan: TaskPlan
 
 
-@dataclass(frozen=True, slots=True)
-class StepLine:
+class StepLine(Struct, frozen=True):
     """The line of a plan's step."""
 
     text: str
@@ -83,7 +81,7 @@ class TaskList(VirtualList["str | TaskPlan | StepLine | ConversationTask"]):
                 )
 
 
-class Tasks(Modal[TaskRequest]):
+class Tasks(ListScreen["str | TaskPlan | StepLine | ConversationTask", TaskRequest]):
     """The list of plans and tasks. Dismisses with a request that concerns a plan."""
 
     BINDINGS = bindings("tasks")
@@ -101,22 +99,15 @@ class Tasks(Modal[TaskRequest]):
             empty=" No tasks yet. Messages with - [ ] boxes, TODO: or numbered steps add tasks."
         )
 
-    def on_mount(self) -> None:
-        self.query_one(TaskList).focus()
-        self.run_flow("tasks", self._reload)
-
-    async def _reload(self) -> None:
-        rows = await asyncio.to_thread(build_rows, self._threads, self._of_thread)
-        if self.is_attached:
-            listing = self.query_one(TaskList)
-            listing.set_rows(rows, listing.cursor)
+    def load(self) -> Sequence[str | TaskPlan | StepLine | ConversationTask]:
+        return build_rows(self._threads, self._of_thread)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         from obsidian_agent.threads.tasks import TaskPlan
 
         if action not in ("undo", "step"):
             return True
-        row = self.query_one(TaskList).current if self.is_mounted else None
+        row = self.row if self.is_mounted else None
         return isinstance(row, TaskPlan) and row.run_id is not None
 
     def on_virtual_list_highlighted(self) -> None:
@@ -134,13 +125,12 @@ class Tasks(Modal[TaskRequest]):
     def action_tick(self) -> None:
         from obsidian_agent.threads.tasks import ConversationTask
 
-        row = self.query_one(TaskList).current
-        if isinstance(row, ConversationTask):
-            self.run_flow("tick", partial(self._tick, row))
+        if isinstance(self.row, ConversationTask):
+            self.run_flow("tick", partial(self._tick, self.row))
 
     async def _tick(self, task: ConversationTask) -> None:
         await asyncio.to_thread(self._threads.tick, self._of_thread, task.id, not task.done)
-        await self._reload()
+        await self.reload()
 
     def action_step(self) -> None:
         self._request("step")
@@ -151,7 +141,7 @@ class Tasks(Modal[TaskRequest]):
     def _request(self, what: Literal["undo", "step"]) -> None:
         from obsidian_agent.threads.tasks import TaskPlan
 
-        row = self.query_one(TaskList).current
+        row = self.row
         if isinstance(row, TaskPlan) and row.run_id is not None:
             self.dismiss(TaskRequest(what, row))
 

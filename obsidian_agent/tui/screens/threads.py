@@ -8,22 +8,22 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, assert_never
 
+from msgspec import Struct
 from textual import work
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Input, Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.services.fields import Field
 from obsidian_agent.tui.bindings import binding, bindings
 from obsidian_agent.tui.commands import Command
-from obsidian_agent.tui.screens.dialogs import Confirm, Modal
+from obsidian_agent.tui.screens.dialogs import ChoiceScreen, Confirm, Modal
+from obsidian_agent.tui.screens.overview import OverviewActions
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from obsidian_agent.tui.screens.workspace import Workspace
 from obsidian_agent.tui.turn.controller import Pending
 from obsidian_agent.tui.widgets.prompt import LineEntry
-from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList, VirtualList
+from obsidian_agent.tui.widgets.row_list import Choice, VirtualList
 from obsidian_agent.tui.widgets.transcript import transcript_entries
 
 if TYPE_CHECKING:
@@ -36,25 +36,24 @@ if TYPE_CHECKING:
 
 
 TYPING_PAUSE = 0.15
+"""Seconds without typing before a search starts."""
 
 NO_THREADS = " No conversations yet."
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadChoice:
+class ThreadChoice(Struct, frozen=True):
     """A request to open or export a conversation, or to begin a new one."""
 
-    what: Literal["open", "export", "new"]
+    action: Literal["open", "export", "new"]
     thread_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadRow:
+class ThreadRow(Struct, frozen=True):
     """A conversation in the list."""
 
     thread: ThreadSummary
     state: str = ""
-    """A word for a conversation that is working or has a waiting plan."""
+    """The label of a conversation that is working or has a waiting plan, else empty."""
     match: str = ""
     """The line that matches the search."""
 
@@ -217,39 +216,28 @@ def format_age(time: str, now: datetime | None = None) -> str:
     return f"{then:%Y-%m-%d}"
 
 
-class Turns(Modal[int]):
+class Turns(ChoiceScreen):
     """The turns of a conversation, latest first. Dismisses with the number of the chosen one."""
 
     def __init__(self, versions: Sequence[Version], current: int | None) -> None:
-        super().__init__(
-            "Go back to which turn?",
-            "The conversation continues from the end of that turn. Notes are not changed.",
-        )
-        self._versions = [*reversed(versions)]
-        self._current = current
-
-    def body(self) -> ComposeResult:
-        listing = ChoiceList([], empty=" This conversation has no complete turn yet.")
         rows = [
             Choice(
                 key=str(version.number),
                 text=version.question,
                 note=format_age(version.time),
-                word="▸" if version.number == self._current else " ",
+                word="▸" if version.number == current else " ",
             )
-            for version in self._versions
+            for version in reversed(versions)
         ]
-        listing.set_choices(rows, 0 if rows else None)
-        yield listing
-
-    def on_mount(self) -> None:
-        self.query_one(ChoiceList).focus()
-
-    def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
-        self.dismiss(self._versions[event.index].number)
+        super().__init__(
+            "Go back to which message?",
+            rows,
+            hint="The conversation continues after the answer to it. Notes are not changed.",
+            empty=" This conversation has no answered message yet.",
+        )
 
 
-class ThreadActions(Workspace):
+class ThreadActions(OverviewActions):
     """Actions on conversations."""
 
     SLASH: ClassVar[tuple[Command, ...]] = (
@@ -271,7 +259,7 @@ class ThreadActions(Workspace):
         ),
         Command(
             "rewind",
-            "Go back to an earlier turn",
+            "Go back to an earlier message",
             "Continue the conversation from there; notes are not changed",
             "rewind",
         ),
@@ -304,7 +292,7 @@ class ThreadActions(Workspace):
     def _thread_chosen(self, choice: ThreadChoice | None) -> None:
         if choice is None:
             return
-        match choice.what:
+        match choice.action:
             case "open":
                 self.open_thread(choice.thread_id)
             case "export":
@@ -312,7 +300,7 @@ class ThreadActions(Workspace):
             case "new":
                 self.action_new_thread()
             case _:
-                assert_never(choice.what)
+                assert_never(choice.action)
 
     # --- switching --------------------------------------------------------------------------------
 
@@ -321,6 +309,7 @@ class ThreadActions(Workspace):
         if self._leave(None):
             self.panes.chat.transcript.clear()
             self.panes.chat.welcome()
+            self.load_overview()
             self.turn.attach(None)
             self.panes.go("chat")
 
@@ -333,6 +322,7 @@ class ThreadActions(Workspace):
         if not self._leave(thread_id):
             return
         transcript = self.panes.chat.transcript
+        self.panes.chat.end_welcome()
         transcript.load_entries(transcript_entries(chat.state.entries))
         pending = self.waiting.pop(thread_id, None)
         self.turn.attach(pending)
@@ -351,15 +341,15 @@ class ThreadActions(Workspace):
         """Go back to the end of a turn that the user picks. Notes are not changed."""
         thread_id = self.thread.id
         if thread_id is None:
-            self.show_hint("This conversation has no earlier turn yet.")
+            self.show_hint("This conversation has no earlier message yet.")
             return
         state = (await asyncio.to_thread(self.threads.open, thread_id)).state
-        number = await self.app.push_screen_wait(Turns(state.versions, state.version))
-        if number is None or number == state.version or thread_id != self.thread.id:
+        turn = await self.app.push_screen_wait(Turns(state.versions, state.version))
+        if turn is None or turn == str(state.version) or thread_id != self.thread.id:
             return
         if not self.ensure_not_applying():
             return
-        chat = await asyncio.to_thread(self.threads.rewind, thread_id, number)
+        chat = await asyncio.to_thread(self.threads.rewind, thread_id, int(turn))
         self.waiting.pop(thread_id, None)
         self.turn.detach()
         self.turn.attach(None)
@@ -368,7 +358,7 @@ class ThreadActions(Workspace):
         if self.turn.pending is None:
             self.panes.go("chat")
         self.show_hint(
-            "Went back to an earlier turn. Notes are unchanged. "
+            "Went back to an earlier message. Notes are unchanged. "
             f"To undo runs, open the history ({self.key('main.history')})."
         )
         self.refresh_state()
@@ -395,7 +385,7 @@ class ThreadActions(Workspace):
             self.preview_plan(plan, message=next(questions, None))
 
     def forget_thread(self, thread_id: str) -> None:
-        """Drop what the screen holds of a deleted conversation."""
+        """Remove a deleted conversation from the screen."""
         self.waiting.pop(thread_id, None)
         if thread_id == self.thread.id:
             self.turn.pending = None

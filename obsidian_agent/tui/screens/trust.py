@@ -14,7 +14,7 @@ from textual.widgets import Static
 from obsidian_agent import terminal_text
 from obsidian_agent.tui.bindings import binding, bindings
 from obsidian_agent.tui.report_lines import Line
-from obsidian_agent.tui.screens.dialogs import Modal, ReportList, wrap_lines
+from obsidian_agent.tui.screens.dialogs import ListScreen, Modal, ReportList
 from obsidian_agent.tui.screens.share import readable_size
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
@@ -51,7 +51,7 @@ class VaultFileList(VirtualList["VaultAgentEntry"]):
         )
 
 
-class Trust(Modal[None]):
+class Trust(ListScreen["VaultAgentEntry", None]):
     """The list of files. A file can only be trusted from the screen that shows its text."""
 
     BINDINGS = bindings("trust", without=("trust.trust",))
@@ -62,30 +62,29 @@ class Trust(Modal[None]):
             "Trusted files are sent to the model. A changed file must be trusted again.",
         )
         self._vault_agents = vault_agents
+        self._problems = Content("")
 
     def body(self) -> ComposeResult:
         yield VaultFileList(empty=" This vault has no agents, skills or instructions.")
         yield Static("", id="file-problems", markup=False)
 
-    def on_mount(self) -> None:
-        self.query_one(VaultFileList).focus()
-        self.run_flow("files", self._reload)
+    def load(self) -> Sequence[VaultAgentEntry]:
+        library = self._vault_agents.library()
+        self._problems = _problems(library)
+        return library.files
 
-    async def _reload(self) -> None:
-        library = await asyncio.to_thread(self._vault_agents.library)
+    async def reload(self) -> None:
+        await super().reload()
         if self.is_attached:
-            listing = self.query_one(VaultFileList)
-            listing.set_rows(library.files, listing.cursor)
-            self.query_one("#file-problems", Static).update(_problems(library))
+            self.query_one("#file-problems", Static).update(self._problems)
 
     def on_virtual_list_chosen(self, event: VaultFileList.Chosen) -> None:
         self.show_problem("")
         self.run_flow("file", partial(self._read, event.list.rows[event.index]))
 
     def action_distrust(self) -> None:
-        row = self.query_one(VaultFileList).current
-        if row is not None and row.standing != "new":
-            self.run_flow("file", partial(self._distrust, row.path))
+        if self.row is not None and self.row.standing != "new":
+            self.run_flow("file", partial(self._distrust, self.row.path))
 
     async def _read(self, row: VaultAgentEntry) -> None:
         text, sha256 = await asyncio.to_thread(self._vault_agents.show, row.path)
@@ -95,11 +94,11 @@ class Trust(Modal[None]):
         trusted = row.standing == "trusted" and row.sha256 == sha256
         if await self.app.push_screen_wait(Reading(row.path, lines, trusted=trusted)):
             await asyncio.to_thread(self._vault_agents.trust, row.path, sha256)
-        await self._reload()
+        await self.reload()
 
     async def _distrust(self, path: str) -> None:
         await asyncio.to_thread(self._vault_agents.distrust, path)
-        await self._reload()
+        await self.reload()
 
 
 class Reading(Modal[bool]):
@@ -117,14 +116,7 @@ class Reading(Modal[bool]):
         self._trusted = trusted
 
     def body(self) -> ComposeResult:
-        yield ReportList(())
-
-    def on_mount(self) -> None:
-        listing = self.query_one(ReportList)
-        listing.focus()
-        listing.set_rows(
-            wrap_lines(self._lines, max(30, min(100, self.app.size.width * 94 // 100 - 10))), 0
-        )
+        yield ReportList(self._lines)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return not self._trusted if action == "trust" else True

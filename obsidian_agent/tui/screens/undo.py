@@ -7,17 +7,17 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
+from msgspec import Struct
 from textual import work
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Button, Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import binding, bindings, key_label
 from obsidian_agent.tui.commands import Command
-from obsidian_agent.tui.screens.dialogs import Buttons, Confirm, Modal
+from obsidian_agent.tui.screens.dialogs import Buttons, ChoiceScreen, Confirm, Modal
 from obsidian_agent.tui.screens.history import (
     History,
     HistoryRequest,
@@ -27,7 +27,7 @@ from obsidian_agent.tui.screens.history import (
 )
 from obsidian_agent.tui.screens.workspace import Workspace
 from obsidian_agent.tui.widgets.note import OutsideRequested
-from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList, VirtualList
+from obsidian_agent.tui.widgets.row_list import Choice, VirtualList
 from obsidian_agent.tui.widgets.run import WORD_STYLES, ResultRow
 
 if TYPE_CHECKING:
@@ -277,8 +277,7 @@ class UndoActions(Workspace):
         self.vault_changed()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reversal:
+class Reversal(Struct, frozen=True, kw_only=True):
     """An undo or redo: how to preview and apply it, and the diff that it makes of a file."""
 
     verb: str
@@ -300,8 +299,7 @@ def count_files(result: UndoResult) -> str:
     return terminal_text.counted(result.files, "file")
 
 
-@dataclass(frozen=True, slots=True)
-class ConflictChoices:
+class ConflictChoices(Struct, frozen=True):
     """The paths to restore over the current files, and the paths to skip."""
 
     force: frozenset[str]
@@ -526,28 +524,17 @@ def possible_points(
     ]
 
 
-class Steps(Modal[str]):
+class Steps(ChoiceScreen):
     """The steps of a run to go back to. Dismisses with the id of the chosen one."""
 
     def __init__(self, plan: ActionPlan, points: Sequence[UndoPoint]) -> None:
+        steps = {step.id: (str(number), step.title) for number, step in enumerate(plan.steps, 1)}
+        rows = []
+        for point in points:
+            number, title = steps.get(point.step, ("", point.step))
+            rows.append(Choice(point.step, title, word=number))
         super().__init__(
             "Undo back to which step?",
-            "Changes up to and including this step stay. Later changes are undone.",
+            rows,
+            hint="Changes up to and including this step stay. Later changes are undone.",
         )
-        self._steps = {step.id: (number, step.title) for number, step in enumerate(plan.steps, 1)}
-        self._points = points
-
-    def body(self) -> ComposeResult:
-        rows = []
-        for point in self._points:
-            number, title = self._steps.get(point.step, ("", point.step))
-            rows.append(Choice(point.step, title, "", f"{number}"))
-        listing = ChoiceList([])
-        listing.set_choices(rows, 0 if rows else None)
-        yield listing
-
-    def on_mount(self) -> None:
-        self.query_one(ChoiceList).focus()
-
-    def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
-        self.dismiss(self._points[event.index].step)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,7 +16,7 @@ from obsidian_agent import terminal_text
 from obsidian_agent.terminal_text import counted
 from obsidian_agent.tui.bindings import binding, bindings
 from obsidian_agent.tui.commands import Command
-from obsidian_agent.tui.screens.dialogs import Modal
+from obsidian_agent.tui.screens.dialogs import ListScreen
 from obsidian_agent.tui.screens.workspace import Workspace
 from obsidian_agent.tui.turn.controller import PlanSource
 from obsidian_agent.tui.turn.proposals import ClientPlan
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from obsidian_agent.services.plan_review import PlanReview
     from obsidian_agent.services.plans import Plans
     from obsidian_agent.services.waiting_plans import WaitingPlan, WaitingPlans
+    from obsidian_agent.tui.turn.controller import Pending
 
 
 class WaitingList(VirtualList["PlanReview"]):
@@ -52,7 +54,7 @@ class WaitingList(VirtualList["PlanReview"]):
         )
 
 
-class WaitingScreen(Modal["WaitingPlan"]):
+class WaitingScreen(ListScreen["PlanReview", "WaitingPlan"]):
     """Dismisses with the plan to look at; the screen below previews it like any other plan."""
 
     BINDINGS = bindings("waiting")
@@ -70,15 +72,10 @@ class WaitingScreen(Modal["WaitingPlan"]):
     def body(self) -> ComposeResult:
         yield WaitingList(empty=" No plans are waiting.")
 
-    def on_mount(self) -> None:
-        self.query_one(WaitingList).focus()
-        self.run_flow("waiting", self._load, exclusive=True)
+    def load(self) -> Sequence[PlanReview]:
+        from obsidian_agent.services.plan_review import review
 
-    async def _load(self) -> None:
-        reviews = await asyncio.to_thread(_reviews, self._waiting, self._plans)
-        if self.is_attached:
-            self.query_one(WaitingList).set_rows(reviews, 0)
-            self.refresh_bindings()
+        return [review(plan, self._plans) for plan in self._waiting.all()]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("drop", "apply_all"):
@@ -90,13 +87,12 @@ class WaitingScreen(Modal["WaitingPlan"]):
         self.dismiss(event.list.rows[event.index].plan)
 
     def action_drop(self) -> None:
-        row = self.query_one(WaitingList).current
-        if row is not None:
-            self.run_flow("drop", partial(self._drop, row.plan))
+        if self.row is not None:
+            self.run_flow("drop", partial(self._drop, self.row.plan))
 
     async def _drop(self, plan: WaitingPlan) -> None:
         await asyncio.to_thread(self._waiting.drop, plan.id)
-        await self._load()
+        await self.reload()
 
     def action_apply_all(self) -> None:
         self._is_busy = True
@@ -112,17 +108,11 @@ class WaitingScreen(Modal["WaitingPlan"]):
             self._is_busy = False
         if not self.is_attached:
             return
-        await self._load()
+        await self.reload()
         text = f"{counted(len(applied), 'plan')} applied."
         if left:
             text += f" {counted(left, 'plan')} must be looked at."
         self.show_problem(text)
-
-
-def _reviews(waiting: WaitingPlans, plans: Plans) -> list[PlanReview]:
-    from obsidian_agent.services.plan_review import review
-
-    return [review(plan, plans) for plan in waiting.all()]
 
 
 class WaitingActions(Workspace):
@@ -146,7 +136,8 @@ class WaitingActions(Workspace):
         outcome.add_done_callback(lambda ended: self._decided_on(plan, ended.result()))
         from obsidian_agent.integrations.proposals import ClientProposal
 
-        source = PlanSource(client=ClientPlan(ClientProposal(plan.source, plan.plan), outcome))
+        proposal = ClientProposal(plan.source, plan.plan)
+        source = PlanSource(client=ClientPlan(proposal, outcome, is_connected=False))
         self.freeze_focus()
         self.turn.preview(plan.plan, frozenset(), {}, source=source)
 
@@ -159,9 +150,21 @@ class WaitingActions(Workspace):
         await asyncio.to_thread(self.services.waiting.drop, plan.id)
 
     @work(group="waiting", exit_on_error=False)
-    async def report_waiting(self) -> None:
-        """Report the number of waiting plans, if there are any."""
-        plans: Sequence[WaitingPlan] = await asyncio.to_thread(self.services.waiting.all)
-        if plans:
-            verb = "waits" if len(plans) == 1 else "wait"
-            self.add_entry("note", f"{counted(len(plans), 'plan')} {verb} for you: /plans")
+    async def put_aside(self, plan: Pending) -> None:
+        """Store a plan of the user that is not decided on."""
+        await asyncio.to_thread(self._store, plan)
+
+    def _store(self, pending: Pending) -> None:
+        preview = pending.preview
+        document = preview.approved_plan.to_json()
+        for name, parameter in document.get("parameters", {}).items():
+            if name in preview.context.params:
+                parameter["default"] = preview.context.params[name]
+        is_whole = not (pending.disabled or preview.left_out)
+        self.services.waiting.add(
+            document,
+            source="",
+            now=datetime.now().astimezone(),
+            plan_hash=preview.plan_hash if is_whole else None,
+            changes=len(preview.change_set.changes),
+        )

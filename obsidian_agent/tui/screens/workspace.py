@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
 from textual import work
 from textual.screen import Screen
 from textual.signal import Signal
 from textual.worker import Worker, WorkerState
 
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import key_label
 from obsidian_agent.tui.event_stream import EventsArrived, EventStream
 from obsidian_agent.tui.turn.controller import PlanSource, TurnController
 from obsidian_agent.tui.turn.thread import CurrentThread
 from obsidian_agent.tui.widgets.panes import Panes
+from obsidian_agent.tui.widgets.plan import ChangeReader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,20 +25,21 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.events import ExecutionResult, NeedsInput
     from obsidian_agent.app_services import AppServices
     from obsidian_agent.config.live import LiveSettings
-    from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.services.session import Session
     from obsidian_agent.threads.manager import ThreadManager
     from obsidian_agent.tui.backend import Backend
     from obsidian_agent.tui.commands import Command
     from obsidian_agent.tui.keyboard import Keyboard
+    from obsidian_agent.tui.plan_rows import PlanState
     from obsidian_agent.tui.report_lines import Speaker
+    from obsidian_agent.tui.turn.controller import Pending
     from obsidian_agent.tui.turn.thread import Ask
     from obsidian_agent.vault.views.changes import NetChange
+    from obsidian_agent.vault.views.diff import TextEdit
 
 
-@dataclass(frozen=True, slots=True)
-class Signals:
+class Signals(Struct, frozen=True):
     """The signals between screens."""
 
     setting_changed: Signal[str]
@@ -62,7 +64,7 @@ class Workspace(Screen[None]):
         self.signals = signals
         self.backend = backend
         self.keyboard = keyboard
-        self.panes = Panes(self._diff, keyboard.mark_appeared)
+        self.panes = Panes(ChangeReader(self._diff, self._edits), keyboard.mark_appeared)
         self.stream = EventStream(
             lambda batch: self.post_message(EventsArrived(batch, self.stream.generation))
         )
@@ -93,8 +95,11 @@ class Workspace(Screen[None]):
             elif error is not None:
                 self.app.post_message(event)
 
-    async def _diff(self, preview: Preview, change: NetChange) -> str:
-        return await asyncio.to_thread(self.session.plans.diff, change)
+    def _diff(self, change: NetChange) -> str:
+        return self.session.plans.diff(change)
+
+    def _edits(self, change: NetChange) -> Sequence[TextEdit]:
+        return self.session.plans.edits(change)
 
     def key(self, key_id: str) -> str:
         """Return the label of the key that is currently bound to `key_id`."""
@@ -103,7 +108,9 @@ class Workspace(Screen[None]):
     # --- shared by actions ------------------------------------------------------------------------
 
     def add_entry(self, speaker: Speaker, text: str) -> None:
-        """Add an entry to the conversation."""
+        """Add an entry to the conversation. The first message replaces the introduction."""
+        if speaker == "you":
+            self.panes.chat.end_welcome()
         self.panes.chat.transcript.add_entry(speaker, text)
 
     def show_hint(self, text: str) -> None:
@@ -180,12 +187,19 @@ class Workspace(Screen[None]):
         """Lock the plan until a new preview arrives. `disabled`: the excluded steps, if changed."""
         self.panes.work.plan.wait(disabled)
 
-    def show_plan(
-        self, preview: Preview, plan: ActionPlan, disabled: frozenset[str], *, complete: bool
-    ) -> None:
-        """Show a preview. It can be approved once it is `complete`."""
+    def show_plan(self, state: PlanState) -> None:
+        """Show a preview. It can be approved once it is complete."""
+        self.panes.chat.end_welcome()
         self.panes.work.show("plan")
-        self.panes.work.plan.show(preview, plan, disabled, complete=complete)
+        self.panes.work.plan.show(state)
+
+    def show_plan_notice(self, text: str) -> None:
+        """Show a remark on the displayed plan."""
+        self.panes.work.plan.show_notice(text)
+
+    def put_aside(self, plan: Pending) -> object:
+        """Store a plan that is not decided on among those that wait."""
+        raise NotImplementedError
 
     def bring_forward(self, *, only_beside: bool = False) -> None:
         """Show the work pane; focus it unless `only_beside` is true or a message is being typed."""

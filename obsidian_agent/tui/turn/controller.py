@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from msgspec import Struct
+
 from obsidian_agent import terminal_text
-from obsidian_agent.dataclass import dataclass
+from obsidian_agent.tui.change_groups import kinds_of
 from obsidian_agent.tui.event_stream import WorkEnded
-from obsidian_agent.tui.plan_rows import change_counts, has_effect
+from obsidian_agent.tui.plan_rows import (
+    PlanState,
+    change_counts,
+    describe_difference,
+    has_effect,
+)
 from obsidian_agent.tui.report_lines import describe_result
 
 if TYPE_CHECKING:
@@ -19,7 +27,9 @@ if TYPE_CHECKING:
 
     from obsidian_agent.agent.events import AgentEvent, ExecutionResult, NeedsInput, PlanReady
     from obsidian_agent.errors import Problem
+    from obsidian_agent.plan.left_out import LeftOut
     from obsidian_agent.plan.model import ActionPlan
+    from obsidian_agent.plan.preview import DoneItems
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.services.plans import ApprovedBy
     from obsidian_agent.tui.backend import Backend
@@ -36,8 +46,7 @@ Stage = Literal["idle", "plan", "run", "result"]
 """The content of the work pane."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pending:
+class Pending(Struct, frozen=True, kw_only=True):
     """A complete preview that waits for a decision."""
 
     preview: Preview
@@ -45,6 +54,8 @@ class Pending:
     """The plan with all its steps."""
     disabled: frozenset[str]
     """The ids of the steps that the preview leaves out."""
+    left_out: LeftOut | None = None
+    """The changes that the preview leaves out."""
     macro: str | None = None
     """The name of the macro, if the plan is one."""
     message: str | None = None
@@ -53,8 +64,7 @@ class Pending:
     """The proposal, if another program proposed the plan. It waits for the decision."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanSource:
+class PlanSource(Struct, frozen=True, kw_only=True):
     """The origin of a plan."""
 
     message: str | None = None
@@ -63,6 +73,8 @@ class PlanSource:
     """The proposal of another program."""
     agent: str = ""
     """The name of the agent that made it."""
+    revises: Pending | None = None
+    """The plan that it takes the place of."""
 
 
 class TurnView(Protocol):
@@ -75,9 +87,9 @@ class TurnView(Protocol):
     def end_stream(self, *, keep: bool, mark: str = "") -> None: ...
     def ask(self, event: NeedsInput) -> object: ...
     def lock_plan(self, disabled: frozenset[str] | None) -> None: ...
-    def show_plan(
-        self, preview: Preview, plan: ActionPlan, disabled: frozenset[str], *, complete: bool
-    ) -> None: ...
+    def show_plan(self, state: PlanState) -> None: ...
+    def show_plan_notice(self, text: str) -> None: ...
+    def put_aside(self, plan: Pending) -> object: ...
     def bring_forward(self, *, only_beside: bool = False) -> None: ...
     def focus_work(self) -> None: ...
     def show_nothing(self) -> None: ...
@@ -128,9 +140,14 @@ class TurnController:
         """The message that asks for a repair of the last run; "" if it ended as previewed."""
         self._plan: ActionPlan | None = None
         self._disabled: frozenset[str] = frozenset()
+        self._left_out: LeftOut | None = None
+        self._revises: Pending | None = None
+        """The plan that the next one takes the place of, at the wish of the user."""
         self._message: str | None = None
         self._outputs: Mapping[str, Any] = {}
         """The outputs of the steps that have run, if the plan runs in stages."""
+        self._done_items: DoneItems = {}
+        """The outputs of the items that have run, of loops that ran in part."""
         self._agent = ""
         self._complete = False
         self._approve_when_idle: Preview | None = None
@@ -170,22 +187,23 @@ class TurnController:
 
         `source` is the origin of a new plan.
         """
+        from obsidian_agent.services.plans import PreviewOptions
+
         if not keep:
             source = source or PlanSource()
             self.forget_plan(message=source.message, client=source.client)
+            self._revises = source.revises
             self._agent = source.client.proposal.client if source.client else source.agent
-        session = self._backend.parts.session
-        self.start(
-            session.preview_plan(
-                document,
-                disabled,
-                values,
-                instruction=self._message,
-                done=self._outputs,
-                agent=self._agent,
-            ),
-            "Computing the preview",
+        options = PreviewOptions(
+            disabled=disabled,
+            left_out=self._left_out,
+            instruction=self._message,
+            done=self._outputs,
+            done_items=self._done_items,
+            agent=self._agent,
         )
+        session = self._backend.parts.session
+        self.start(session.preview_plan(document, values, options), "Computing the preview")
 
     def preview_again(self, plan: Pending) -> None:
         """Preview a plan again with all its steps, against the current vault."""
@@ -195,6 +213,33 @@ class TurnController:
             plan.preview.context.params,
             source=PlanSource(message=plan.message, agent=plan.preview.agent),
         )
+
+    def preview_last_again(self) -> None:
+        """Preview the last plan again, without what was excluded from it."""
+        if self.last is not None and self.phase == "idle":
+            self._restore(self.last)
+            self._preview_restored(self.last)
+
+    def preview_remaining(self, result: ExecutionResult) -> None:
+        """Preview what the last run, which was cancelled, has not done."""
+        from obsidian_agent.services.plans import done_by
+
+        last = self.last
+        if last is None or self.phase != "idle":
+            return
+        self._restore(last)
+        self._outputs, self._done_items = done_by(last.preview, result.outputs)
+        self._view.add_entry("note", "This is the preview of what the cancelled run has not done.")
+        self._preview_restored(last)
+
+    def _restore(self, plan: Pending) -> None:
+        self.forget_plan(macro=plan.macro, message=plan.message)
+        self._plan, self._disabled, self._left_out = plan.plan, plan.disabled, plan.left_out
+        self._agent = plan.preview.agent
+
+    def _preview_restored(self, plan: Pending) -> None:
+        values = plan.preview.context.params
+        self.preview(plan.plan.to_json(), plan.disabled, values, keep=True)
 
     def forget_plan(
         self,
@@ -211,8 +256,10 @@ class TurnController:
         self.client = client
         self._plan = None
         self._disabled = frozenset()
-        self._outputs = {}
+        self._left_out = None
+        self._outputs, self._done_items = {}, {}
         self._agent = ""
+        self._revises = None
         self.macro = macro
         self._message = message
 
@@ -297,6 +344,7 @@ class TurnController:
             self._show_nothing()
         else:
             self._plan, self._disabled = self.pending.plan, self.pending.disabled
+            self._left_out = self.pending.left_out
             self._show(self.pending.preview, complete=True)
             self._view.focus_work()
 
@@ -336,6 +384,8 @@ class TurnController:
 
     def preview_started(self, partial: Preview) -> None:
         """Show the first changes. They cannot be approved yet."""
+        if self._is_previewed_again:
+            return
         self._show(partial, complete=False)
         self._view.bring_forward(only_beside=True)
 
@@ -350,21 +400,29 @@ class TurnController:
             self._view.add_entry("note", f"Opened {terminal_text.shortened(opened[0], 200)}.")
             self._next_stage = partial(self._view.show_note, *opened)
             return
+        notice = self._reason_against_leaving_out(preview)
+        if notice:
+            self._show_pending()
+            self._view.show_plan_notice(notice)
+            return
         self._show(preview, complete=True)
+        self._report_dropped(preview)
         self._agent = preview.agent
         first_time = self.pending is None or self.pending.plan is not plan
-        if self.pending is not None and self.pending.client is not self.client:
-            self._refuse(self.pending.client)
+        if self.pending is not None and self.pending.plan is not plan:
+            self._replace(self.pending)
+        self._report_difference(preview)
         self.pending = Pending(
             preview=preview,
             plan=plan,
             disabled=self._disabled,
+            left_out=self._left_out,
             macro=self.macro,
             message=self._message,
             client=self.client,
         )
         if first_time:
-            changes = ", ".join(text for _, text in change_counts(preview.change_set.changes))
+            changes = ", ".join(text for _, text in change_counts(preview.change_set))
             goal = terminal_text.folded(plan.goal, 3)
             self._view.add_entry("note", f"Plan: {goal} ({changes or 'no file changes'})")
         if (
@@ -379,6 +437,66 @@ class TurnController:
             self._view.show_hint(empty_selection_hint(self._view.key("main.open")))
         self._view.bring_forward()
         self._view.refresh_state()
+
+    def _replace(self, pending: Pending) -> None:
+        """Put a plan aside that the user has not decided on, unless the new one revises it."""
+        if pending is self._revises:
+            return
+        if pending.client is not None and pending.client is not self.client:
+            pending.client.decide("shown", "The user has not decided yet. The plan waits.")
+        if pending.client is None:
+            self._view.put_aside(pending)
+        goal = terminal_text.shortened(pending.plan.goal, 80)
+        self._view.add_entry("note", f"You have not decided on “{goal}”. It waits: /plans")
+
+    def _report_difference(self, preview: Preview) -> None:
+        """Show the difference between the plan that the user asked to change, and the new one."""
+        revised, self._revises = self._revises, None
+        if revised is None:
+            return
+        text = describe_difference(revised.preview.change_set, preview.change_set)
+        self._view.add_entry("note", text)
+        self._view.show_plan_notice(text)
+
+    @property
+    def _is_previewed_again(self) -> bool:
+        """True while the pending plan is previewed with other parts of it."""
+        return self.pending is not None and self.pending.plan is self._plan
+
+    def _reason_against_leaving_out(self, preview: Preview) -> str:
+        """Return why changes cannot be left out of the pending plan; "" if they can."""
+        pending = self.pending
+        if (
+            pending is None
+            or not self._is_previewed_again
+            or self._left_out == pending.left_out
+            or not (preview.errors and pending.preview.valid)
+        ):
+            return ""
+        problem = preview.errors[0]
+        titles = {step.id: step.title for step in preview.plan.steps}
+        step = titles.get(problem.step_id or "")
+        if step is None:
+            return problem.message
+        return f"This cannot be left out: the step “{step}” needs it. {problem.sentence}"
+
+    def _report_dropped(self, preview: Preview) -> None:
+        """Show which files a plan no longer changes because others are left out."""
+        left_out = self._left_out
+        if self.pending is None or not self._is_previewed_again or left_out is None:
+            return
+        before = self.pending.preview.change_set
+        remaining = {change.path.text for change in preview.change_set.changes} | left_out.files
+        kind_of = kinds_of(before)
+        dropped = [
+            change.path.text
+            for change in before.changes
+            if change.path.text not in remaining and kind_of(change) not in ("mkdir", "links")
+        ]
+        if dropped:
+            names = ", ".join(terminal_text.shortened(path, 60) for path in dropped[:3])
+            more = f" and {len(dropped) - 3:,} more" if len(dropped) > 3 else ""
+            self._view.show_plan_notice(f"Not changed either, as it depends on it: {names}{more}.")
 
     def _only_opens(self, preview: Preview) -> bool:
         """Return True if the plan, made without model or client, only opens notes in this app."""
@@ -396,7 +514,9 @@ class TurnController:
     def _show(self, preview: Preview, *, complete: bool) -> None:
         self._plan = self._plan or preview.plan
         self.stage, self._complete = "plan", complete
-        self._view.show_plan(preview, self._plan, self._disabled, complete=complete)
+        self._view.show_plan(
+            PlanState(preview, self._plan, self._disabled, self._left_out, complete=complete)
+        )
 
     def failed(self, problem: Problem, problems: Sequence[Problem]) -> None:
         """Report why a turn failed. `problems` are further causes of `problem`."""
@@ -422,6 +542,67 @@ class TurnController:
         self._view.lock_plan(self._disabled)
         values = self.pending.preview.context.params
         self.preview(plan.to_json(), self._disabled, values, keep=True)
+
+    def leave_out(self, plan: ActionPlan, left_out: LeftOut) -> None:
+        """Leave changes out of `plan` and preview it again, unless `plan` was replaced."""
+        if plan is not self._plan or self.pending is None or self.phase == "running":
+            return
+        self._left_out = left_out
+        values = self.pending.preview.context.params
+        self.preview(plan.to_json(), self._disabled, values, keep=True)
+
+    def comment(self, text: str) -> None:
+        """Send a comment and the pending plan back to the author of the plan."""
+        pending, session = self.pending, self._backend.parts.session
+        if pending is None or self.phase != "idle":
+            return
+        if pending.client is not None and pending.client.is_connected:
+            self._view.add_entry("you", text)
+            self.last, self.pending = pending, None
+            pending.client.decide(
+                "refused", f"The user did not approve the plan and asks for a change: {text}"
+            )
+            name = terminal_text.shortened(pending.client.proposal.client, 60)
+            self._view.add_entry("note", f"“{name}” gets your comment and can propose again.")
+            self._show_nothing()
+            self._view.refresh_state()
+        elif self._thread.chosen_model is not None or session.models is not None:
+            self._revise(text, comment_with_plan(text, pending))
+        elif pending.message is not None:
+            self._revise(text, f"{pending.message.rstrip('. ')}, {text}")
+        else:
+            keys = (self._view.key("plan.edit"), self._view.key("plan.toggle"))
+            self._view.show_plan_notice(
+                "Without a model this plan cannot be made again from a comment. "
+                f"{keys[0]} edits it, {keys[1]} leaves parts out."
+            )
+
+    def repair_plan(self) -> None:
+        """Send the errors of the pending plan back to the model that planned."""
+        pending = self.pending
+        if pending is None or self.phase != "idle":
+            return
+        if self._thread.chosen_model is None and self._backend.parts.session.models is None:
+            edit = self._view.key("plan.edit")
+            self._view.show_plan_notice(f"A repair needs a model: /model. {edit} edits the plan.")
+            return
+        problems = [problem.message for problem in pending.preview.errors[:MAX_LISTED]]
+        text = "\n".join(["The preview of the plan has these errors:", *problems])
+        self._revise("Repair the errors of the plan.", comment_with_plan(text, pending))
+
+    def _revise(self, text: str, message: str) -> None:
+        pending = self.pending
+        self._view.add_entry("you", text)
+        self.forget_plan(message=message)
+        self._revises = pending
+        self.start(self._thread.turn(message), "Planning")
+
+    def preview_pending_again(self) -> None:
+        """Preview the pending plan against the current vault, without what is excluded from it."""
+        pending = self.pending
+        if pending is not None and self.phase == "idle":
+            values = pending.preview.context.params
+            self.preview(pending.plan.to_json(), self._disabled, values, keep=True)
 
     def approve(self, preview: Preview, by: ApprovedBy = "person") -> None:
         """Apply `preview` if it is still the pending one."""
@@ -477,7 +658,11 @@ class TurnController:
         if applied is None:
             return
         if applied.client is not None:
-            applied.client.applied(applied.preview.approved_plan.to_json(), result)
+            applied.client.applied(
+                applied.preview.approved_plan.to_json(),
+                result,
+                is_partial=bool(applied.preview.left_out),
+            )
         if result.success:
             # The findings of a plan that only reads are its result.
             for what, lines in findings(applied.preview, result.outputs):
@@ -499,6 +684,7 @@ class TurnController:
             if step not in applied.preview.deferred
         }
         self._plan, self._disabled = applied.plan, applied.disabled
+        self._left_out = applied.left_out
         self._view.add_entry(
             "note", "A command has run. This is the preview of the remaining steps."
         )
@@ -528,6 +714,21 @@ class TurnController:
                 self._view.add_entry("note", text)
         if result.success and applied.macro is not None:
             await asyncio.to_thread(session.saved.count, applied.macro)
+
+
+def comment_with_plan(text: str, pending: Pending) -> str:
+    """Return a comment on a plan as a message to the model that planned."""
+    document = pending.preview.approved_plan.to_json()
+    left_out = [] if pending.left_out is None else pending.left_out.summary()
+    parts = [
+        text,
+        "This is about the following plan, which was not applied. Propose the plan again with "
+        "this change.",
+        f"```json\n{json.dumps(document, ensure_ascii=False)}\n```",
+    ]
+    if left_out:
+        parts.append("I left these changes out of it: " + ", ".join(left_out))
+    return "\n\n".join(parts)
 
 
 def empty_selection_hint(open_key: str) -> str:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,16 +18,17 @@ MAX_WAITING: Final = 8
 """Number of queued proposals beyond which further ones are refused."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClientPlan:
+class ClientPlan(Struct, frozen=True, eq=False):
     """A proposed plan, and the decision that its client waits for."""
 
     proposal: ClientProposal
     outcome: asyncio.Future[Outcome]
+    is_connected: bool = True
+    """True if the client receives the outcome; False for the author of a waiting plan."""
 
     def decide(
         self,
-        status: Literal["applied", "failed", "refused"],
+        status: Literal["applied", "failed", "refused", "shown"],
         message: str,
         run_id: str | None = None,
     ) -> None:
@@ -37,9 +38,14 @@ class ClientPlan:
         if not self.outcome.done():
             self.outcome.set_result(Outcome(status, message, run_id))
 
-    def applied(self, approved: Mapping[str, Any], result: ExecutionResult) -> None:
-        """Send the outcome of the run to the client, without anything from notes."""
-        has_edits = approved.get("steps") != self.proposal.plan.get("steps")
+    def applied(
+        self, approved: Mapping[str, Any], result: ExecutionResult, *, is_partial: bool
+    ) -> None:
+        """Send the outcome of the run to the client, without anything from notes.
+
+        `is_partial` is True if the user left changes out.
+        """
+        has_edits = is_partial or approved.get("steps") != self.proposal.plan.get("steps")
         approval = f"The user approved the plan{' with changes' if has_edits else ''}"
         if result.success:
             self.decide("applied", f"{approval}, and it was applied.", result.run_id)
@@ -47,8 +53,7 @@ class ClientPlan:
             self.decide("failed", f"{approval}, but the run did not succeed.", result.run_id)
 
 
-@dataclass(slots=True)
-class Proposals:
+class Proposals(Struct):
     """The queue of proposals."""
 
     is_ready: Callable[[], bool]

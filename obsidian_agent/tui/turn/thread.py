@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, ExecutionResult
@@ -25,8 +25,7 @@ Ask = Callable[["ShareRequest", str], Awaitable["ShareDecision"]]
 """Asks the user about sharing. The text is the title of the conversation; "": the current one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Elsewhere:
+class Elsewhere(Struct, frozen=True):
     """An event in a thread that is not on the screen: its turn ended, or it has a plan."""
 
     thread_id: str
@@ -128,12 +127,7 @@ class CurrentThread:
 
         Return True if the model can be asked for a repair. May block.
         """
-        from obsidian_agent.threads.recorder import TurnState
-
-        if self.id is None:
-            return False
-        state = self._threads.record_run(self.id, goal, result, differences)
-        return state is TurnState.RETRYING
+        return self.id is not None and self._threads.record_run(self.id, goal, result, differences)
 
     def _title(self, thread_id: str) -> str:
         return self._threads.open(thread_id).state.title

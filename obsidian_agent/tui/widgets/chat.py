@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -13,10 +14,17 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from obsidian_agent import terminal_text
+from obsidian_agent.terminal_text import counted
 from obsidian_agent.tui.bindings import key_label
-from obsidian_agent.tui.widgets.prompt import Likely, Prompt, Suggestions
+from obsidian_agent.tui.widgets.prompt import Likely, Prompt, Suggestion, Suggestions
 from obsidian_agent.tui.widgets.transcript import Transcript
 
+if TYPE_CHECKING:
+    from obsidian_agent.services.overview import Overview
+
+ROW_WIDTH = 64
+"""Columns of a text in the overview."""
+NO_BREAK = "\N{NO-BREAK SPACE}"
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
@@ -133,13 +141,14 @@ class UsageLine(Static):
 
 
 class Welcome(Static):
-    """The introduction at the top of a new conversation."""
+    """The introduction to a new conversation, with an overview of the vault once it is known."""
 
     DEFAULT_CSS = "Welcome { height: auto; margin: 0 1 1 1; padding: 0 2; color: $quiet; }"
 
-    def __init__(self, model_notice: str = "") -> None:
+    def __init__(self, model_notice: str = "", overview: Overview | None = None) -> None:
         super().__init__("", markup=False)
         self.model_notice = model_notice
+        self.overview = overview
 
     def on_mount(self) -> None:
         self.draw()
@@ -147,28 +156,52 @@ class Welcome(Static):
     def draw(self) -> None:
         """Render the text with the current keys."""
         keys = (
-            (key_label(self, "main.open"), "open a note and select text in it"),
-            (key_label(self, "main.saved"), "all actions, including your own"),
-            (key_label(self, "main.history"), "history and undo"),
-            (key_label(self, "main.threads"), "earlier conversations"),
-            (key_label(self, "main.pane"), "next pane"),
+            (key_label(self, "app.help"), "keys"),
+            (key_label(self, "main.saved"), "actions"),
+            (key_label(self, "main.open"), "open a note"),
+            (key_label(self, "main.threads"), "conversations"),
             ("/", "commands"),
-            ("@", "send notes with the message"),
-            (key_label(self, "app.help"), "all keys"),
+            ("@", "send notes along"),
         )
-        lines = [
-            piece
-            for key, text in keys
-            for piece in ((f"{key:<8}", "$primary"), (f"{text}\n", "$quiet"))
-        ]
         self.update(
             Content.assemble(
-                ("Describe a change to your notes.\n", "bold $foreground"),
+                ("What should change, or what do you want to know?\n", "bold $foreground"),
                 ("Nothing is written before you have seen and approved it.\n\n", "$quiet"),
-                *lines,
-                (f"\n{self.model_notice}" if self.model_notice else "", "$quiet"),
+                *(piece for row in self._rows() for piece in row),
+                *(piece for key, use in keys for piece in _key_use(key, use)),
+                (f"\n\n{self.model_notice}" if self.model_notice else "", "$quiet"),
             ).rstrip()
         )
+
+    def _rows(self) -> Iterator[tuple[tuple[str, str], ...]]:
+        overview = self.overview
+        if overview is None:
+            return
+        yield from _row("Vault", counted(overview.note_count, "note"), "/health")
+        sources = dict.fromkeys(plan.source or "you" for plan in overview.waiting)
+        if overview.waiting:
+            waiting = f"{counted(len(overview.waiting), 'plan')} from {', '.join(sources)}"
+            yield from _row("Waiting", waiting, "/plans")
+        names = [path.rpartition("/")[2].removesuffix(".md") for path in overview.recent_notes]
+        yield from _row("Recent", " · ".join(names), key_label(self, "main.open"))
+        yield from _row("Macros", " · ".join(overview.macros), key_label(self, "main.saved"))
+        if overview.last_run is not None:
+            yield from _row("Last run", overview.last_run.goal, key_label(self, "main.history"))
+        yield (("\n", ""),)
+
+
+def _row(label: str, text: str, key: str) -> Iterator[tuple[tuple[str, str], ...]]:
+    if text:
+        yield (
+            (f"{label:<10}", "$quiet"),
+            (terminal_text.shortened(text, ROW_WIDTH), "$foreground"),
+            (f"  {key}\n", "$primary"),
+        )
+
+
+def _key_use(key: str, use: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    # Words of one pair stay on one line.
+    return (key, "$primary"), (f"{NO_BREAK}{use.replace(' ', NO_BREAK)}   ", "$quiet")
 
 
 class ChatPane(Vertical):
@@ -192,6 +225,9 @@ class ChatPane(Vertical):
         yield Likely()
 
     _hint_ends_with_work = False
+    _overview: Overview | None = None
+    is_new = False
+    """True before the first message or plan of a conversation."""
     model_notice = ""
     """A notice in the introduction while no model is chosen."""
 
@@ -204,7 +240,32 @@ class ChatPane(Vertical):
 
     def welcome(self) -> None:
         """Add the introduction to a new conversation."""
-        self.transcript.mount(Welcome(self.model_notice))
+        self.is_new = True
+        self.transcript.mount(Welcome(self.model_notice, self._overview))
+
+    def end_welcome(self) -> None:
+        """Remove the introduction and its examples, if they are still there."""
+        if self.is_new:
+            self.is_new = False
+            self.query(Welcome).remove()
+            self.suggestions.offer([])
+
+    def show_overview(self, overview: Overview) -> None:
+        """Show an overview of the vault in the introduction."""
+        self._overview = overview
+        for welcome in self.query(Welcome):
+            welcome.overview = overview
+            welcome.draw()
+        self.offer_examples()
+
+    def offer_examples(self) -> None:
+        """Offer sentences to start a conversation with, if the message is empty."""
+        if self.is_new and self._overview is not None and not self.prompt.text:
+            examples = [
+                Suggestion(example.sentence, 0, example.remark)
+                for example in self._overview.examples
+            ]
+            self.suggestions.offer(examples, preselect=False)
 
     @property
     def transcript(self) -> Transcript:

@@ -5,11 +5,10 @@ Only the lines on the screen are rendered. `Detail` shows a diff or a text below
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
-from typing import Literal
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import zip_longest
 
+from msgspec import Struct
 from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
@@ -21,17 +20,14 @@ from textual.visual import Visual
 from textual.widgets import ContentSwitcher, Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.tui.bindings import bindings
-
-LineKind = Literal["add", "del", "same", "hunk", "note"]
-WORD_LIMIT = 2_000
-"""Characters beyond which lines get no word marks, as comparing them is too slow."""
-
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)")
-_WORDS = re.compile(r"\w+|\s+|.")
+from obsidian_agent.tui.diff_lines import Diff, DiffLine, word_marks
 
 CACHED_ROWS = 512
+Cell = tuple[int, int, int]
+"""A part of a line: the index of the line, and the offsets of the part."""
+SPLIT_WIDTH = 150
+"""Columns of the view from which both sides are next to each other."""
 
 _SIGNS = {"add": "+", "del": "-", "same": " ", "hunk": " ", "note": " "}
 _LINE_STYLES = {
@@ -45,114 +41,17 @@ _SIGN_STYLES = {"add": "$success bold", "del": "$error bold"}
 _WORD_STYLES = {"add": "on $success 32%", "del": "on $error 32%"}
 
 
-@dataclass(frozen=True, slots=True)
-class DiffLine:
-    """A line with its 1-based number on each side, None where it does not exist.
+class Page(Struct, frozen=True):
+    """A diff or a safe text with its title; of several pages, also its number and their count."""
 
-    `pair` is the index of its counterpart on the other side.
-    """
-
-    kind: LineKind
-    text: str
-    old: int | None = None
-    new: int | None = None
-    pair: int | None = None
+    title: str
+    content: Diff | str
+    number: int = 0
+    count: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Diff:
-    """The lines of a diff with the counts of added and removed ones."""
-
-    lines: tuple[DiffLine, ...] = ()
-    added: int = 0
-    removed: int = 0
-
-    def changes(self) -> list[int]:
-        """Return the indices at which a run of changed lines starts."""
-        is_changed = [line.kind in ("add", "del") for line in self.lines]
-        return [
-            index
-            for index, changed in enumerate(is_changed)
-            if changed and (index == 0 or not is_changed[index - 1])
-        ]
-
-
-def parse_diff(text: str) -> Diff:
-    """Parse a unified diff of one file without its headers, and make its texts safe to display."""
-    lines: list[DiffLine] = []
-    old = new = old_left = new_left = 0
-    # Only "\n" ends a line: other line breaks belong to the text and are displayed as symbols.
-    for raw in text.removesuffix("\n").split("\n") if text else ():
-        if hunk := _HUNK.match(raw):
-            old, new = int(hunk[1]), int(hunk[3])
-            old_left, new_left = int(hunk[2] or 1), int(hunk[4] or 1)
-            lines.append(DiffLine("hunk", terminal_text.line(f"Line {max(new, 1)}{hunk[5]}")))
-            continue
-        sign, body = raw[:1], raw[1:]
-        if sign == "\\":
-            lines.append(DiffLine("note", "no newline at the end"))
-        elif old_left <= 0 and new_left <= 0:
-            continue
-        elif sign == "+":
-            lines.append(DiffLine("add", _safe(body), None, new))
-            new, new_left = new + 1, new_left - 1
-        elif sign == "-":
-            lines.append(DiffLine("del", _safe(body), old, None))
-            old, old_left = old + 1, old_left - 1
-        else:
-            lines.append(DiffLine("same", _safe(body), old, new))
-            old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
-    return Diff(
-        tuple(_paired(lines)),
-        sum(line.kind == "add" for line in lines),
-        sum(line.kind == "del" for line in lines),
-    )
-
-
-def _safe(text: str) -> str:
-    return terminal_text.line(text.expandtabs(4))
-
-
-def _paired(lines: Sequence[DiffLine]) -> Iterator[DiffLine]:
-    """Pair the n-th removed line of a run with the n-th added line after it."""
-    pairs: dict[int, int] = {}
-    index = 0
-    while index < len(lines):
-        if lines[index].kind != "del":
-            index += 1
-            continue
-        start = index
-        while index < len(lines) and lines[index].kind == "del":
-            index += 1
-        middle = index
-        while index < len(lines) and lines[index].kind == "add":
-            index += 1
-        for step in range(min(middle - start, index - middle)):
-            pairs[start + step] = middle + step
-            pairs[middle + step] = start + step
-    for index, line in enumerate(lines):
-        yield replace(line, pair=pairs[index]) if index in pairs else line
-
-
-def word_marks(text: str, other: str) -> list[tuple[int, int]]:
-    """Return the spans of words in `text` that differ from `other`.
-
-    There are none if the lines have too little in common.
-    """
-    if max(len(text), len(other)) > WORD_LIMIT:
-        return []
-    mine, theirs = _WORDS.findall(text), _WORDS.findall(other)
-    matcher = SequenceMatcher(None, mine, theirs, autojunk=False)
-    if matcher.ratio() < 0.4:
-        return []
-    starts = [0]
-    for word in mine:
-        starts.append(starts[-1] + len(word))
-    return [
-        (starts[i1], starts[i2])
-        for tag, i1, i2, _, _ in matcher.get_opcodes()
-        if tag != "equal" and i2 > i1
-    ]
+TurnPage = Callable[[int], Awaitable[Page | None]]
+"""Returns the next (1), current (0) or previous (-1) page."""
 
 
 def wrap(text: str, width: int) -> list[tuple[int, int]]:
@@ -179,13 +78,16 @@ def wrap(text: str, width: int) -> list[tuple[int, int]]:
 
 
 class DiffView(ScrollView, can_focus=True):
-    """A scrollable diff. Only the first part of a wrapped line has a number."""
+    """A scrollable diff, from `SPLIT_WIDTH` with both sides next to each other.
+
+    Only the first part of a wrapped line has a number.
+    """
 
     DEFAULT_CSS = """
     DiffView { scrollbar-size-vertical: 1; overflow-x: hidden; background: $surface; }
     """
     BINDINGS = [
-        *bindings("diff", without=("diff.close",)),
+        *bindings("diff", without=("diff.close", "diff.next_file", "diff.previous_file")),
         *bindings("list", without=("list.next", "list.previous", "list.choose")),
     ]
     ALLOW_SELECT = False
@@ -194,17 +96,20 @@ class DiffView(ScrollView, can_focus=True):
         super().__init__(id=id)
         self.diff = Diff()
         self.message = ""
-        self._rows: list[tuple[int, int, int]] = []
-        """For each row the index of its line and the offsets of its part."""
+        self._rows: list[tuple[Cell | None, ...]] = []
+        """For each row its cells: one, or one for each side."""
         self._marks: dict[int, list[tuple[int, int]]] = {}
         self._strips: dict[tuple[int, int], Strip] = {}
         self._digits = 1
+        self._is_at_start = True
+        """True until the user scrolls."""
 
     def show(self, diff: Diff) -> None:
-        """Show another diff from its top."""
+        """Show another diff from its first change."""
         self.message = "" if diff.lines else "No lines to show."
         self._set(diff)
-        self.scroll_to(y=0, animate=False)
+        self._is_at_start = True
+        self._go_to_start()
 
     def show_message(self, message: str) -> None:
         """Show a message instead of a diff."""
@@ -217,22 +122,58 @@ class DiffView(ScrollView, can_focus=True):
         self._digits = len(str(max((line.old or line.new or 1 for line in diff.lines), default=1)))
         self._layout()
 
+    def _go_to_start(self) -> None:
+        starts = self._change_rows()
+        self.scroll_to(y=max(starts[0] - 2, 0) if starts else 0, animate=False, immediate=True)
+
     @property
-    def _gutter(self) -> int:
-        return 2 * self._digits + 4
+    def _is_split(self) -> bool:
+        return self.scrollable_content_region.width >= SPLIT_WIDTH
 
     def _layout(self) -> None:
         self._strips.clear()
-        width = max(self.scrollable_content_region.width - self._gutter, 8)
-        rows: list[tuple[int, int, int]] = []
-        for index, line in enumerate(self.diff.lines):
-            rows.extend((index, start, end) for start, end in wrap(line.text, width))
-        self._rows = rows
-        self.virtual_size = Size(self.scrollable_content_region.width, len(rows))
+        width = self.scrollable_content_region.width
+        if self._is_split:
+            self._rows = list(self._split_rows((width - 1) // 2 - self._digits - 3))
+        else:
+            room = max(width - 2 * self._digits - 4, 8)
+            self._rows = [
+                ((index, start, end),)
+                for index, line in enumerate(self.diff.lines)
+                for start, end in wrap(line.text, room)
+            ]
+        self.virtual_size = Size(width, len(self._rows))
         self.refresh()
+
+    def _split_rows(self, room: int) -> Iterator[tuple[Cell | None, ...]]:
+        """Yield rows with the removed lines on the left and the added ones on the right."""
+        lines = self.diff.lines
+        index = 0
+        while index < len(lines):
+            if lines[index].kind in ("hunk", "note"):
+                yield ((index, 0, len(lines[index].text)),)
+                index += 1
+                continue
+            sides: list[list[int]] = [[index], [index]]
+            start = index
+            if lines[index].kind != "same":
+                sides = [[], []]
+                while index < len(lines) and lines[index].kind in ("add", "del"):
+                    sides[lines[index].kind == "add"].append(index)
+                    index += 1
+            index = max(index, start + 1)
+            for pair in zip_longest(*sides):
+                yield from zip_longest(*(self._cells(line, room) for line in pair))
+
+    def _cells(self, index: int | None, room: int) -> list[Cell]:
+        if index is None:
+            return []
+        return [(index, start, end) for start, end in wrap(self.diff.lines[index].text, room)]
 
     def on_resize(self) -> None:
         self._layout()
+        if self._is_at_start:
+            self._go_to_start()
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
@@ -249,27 +190,46 @@ class DiffView(ScrollView, can_focus=True):
         if strip is None:
             if len(self._strips) > CACHED_ROWS:
                 self._strips.clear()
-            strip = self._strips[row, width] = self._strip(
-                self._draw(*self._rows[row], width), width
-            )
+            strip = self._strips[row, width] = self._strip(self._draw_row(row, width), width)
         return strip
 
     def _strip(self, content: Content, width: int) -> Strip:
         strips = Visual.to_strips(self, content, width, 1, self.visual_style, pad=True)
         return strips[0].crop(0, width)
 
-    def _draw(self, index: int, start: int, end: int, width: int) -> Content:
-        line = self.diff.lines[index]
+    def _draw_row(self, row: int, width: int) -> Content:
+        cells = self._rows[row]
         digits = self._digits
+        first = cells[0]
+        if len(cells) > 1:
+            half = (width - 1) // 2
+            left = self._draw_side(cells[0], half, is_new=False)
+            right = self._draw_side(cells[1], width - 1 - half, is_new=True)
+            return Content.assemble(left, ("│", "$quiet"), right)
+        assert first is not None
+        line = self.diff.lines[first[0]]
         if line.kind == "hunk":
             return Content.styled(f"{line.text} ".rjust(len(line.text) + 2 * digits + 4), "$quiet")
-        first = start == 0
-        old = str(line.old or "") if first else ""
-        new = str(line.new or "") if first else ""
+        is_first = first[1] == 0
+        old = str(line.old or "") if is_first else ""
+        new = str(line.new or "") if is_first else ""
+        return self._draw(first, f"{old:>{digits}} {new:>{digits}} ", width)
+
+    def _draw_side(self, cell: Cell | None, width: int, *, is_new: bool) -> Content:
+        if cell is None:
+            return Content(" " * width)
+        line = self.diff.lines[cell[0]]
+        number = line.new if is_new else line.old
+        text = str(number or "") if cell[1] == 0 else ""
+        return self._draw(cell, f"{text:>{self._digits}} ", width)
+
+    def _draw(self, cell: Cell, numbers: str, width: int) -> Content:
+        index, start, end = cell
+        line = self.diff.lines[index]
         text = Content(line.text[start:end], self._spans(index, line, start, end))
         row = Content.assemble(
-            (f"{old:>{digits}} {new:>{digits}} ", "$quiet"),
-            (f"{_SIGNS[line.kind] if first else ' '} ", _SIGN_STYLES.get(line.kind, "")),
+            (numbers, "$quiet"),
+            (f"{_SIGNS[line.kind] if start == 0 else ' '} ", _SIGN_STYLES.get(line.kind, "")),
             text,
         )
         return row.pad_right(max(width - row.cell_length, 0)).stylize_before(
@@ -290,26 +250,35 @@ class DiffView(ScrollView, can_focus=True):
         ]
 
     def action_cursor(self, step: int) -> None:
+        self._is_at_start = False
         self.scroll_relative(y=step, animate=False)
 
     def action_page(self, direction: int) -> None:
+        self._is_at_start = False
         self.scroll_relative(y=direction * max(1, self.size.height - 1), animate=False)
 
     def action_first(self) -> None:
+        self._is_at_start = False
         self.scroll_home(animate=False)
 
     def action_last(self) -> None:
+        self._is_at_start = False
         self.scroll_end(animate=False)
+
+    def _change_rows(self) -> list[int]:
+        """Return the rows at which a run of changed lines starts."""
+        changes = set(self.diff.changes())
+        return [
+            row
+            for row, cells in enumerate(self._rows)
+            if any(cell is not None and cell[1] == 0 and cell[0] in changes for cell in cells)
+        ]
 
     def action_change(self, direction: int) -> None:
         """Scroll to the next or previous run of changed lines."""
-        tops = {
-            index: row
-            for row, (index, start, _) in reversed(list(enumerate(self._rows)))
-            if start == 0
-        }
-        starts = [tops[index] for index in self.diff.changes()]
+        self._is_at_start = False
         here = self.scroll_offset.y
+        starts = self._change_rows()
         if direction > 0:
             targets = [row for row in starts if row > here + 1]
         else:

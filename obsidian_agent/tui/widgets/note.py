@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from rich.style import Style
 from rich.text import Text
 from textual.app import ComposeResult
@@ -21,7 +22,6 @@ from textual.widgets import Static, TextArea
 from textual.widgets.text_area import Selection as Marked
 
 from obsidian_agent import terminal_text
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.terminal_text import DisplayLine
 from obsidian_agent.tui.bindings import bindings, key_label
 
@@ -294,8 +294,7 @@ class NotePane(Vertical):
             )
 
 
-@dataclass(frozen=True, slots=True)
-class DisplayedNote:
+class DisplayedNote(Struct, frozen=True):
     """The lines of a note without line ends, and the rows that display them.
 
     LF, CRLF and CR end a line, as in Obsidian's editor.
@@ -391,7 +390,8 @@ def _split_line(line: str) -> Iterator[tuple[int, str]]:
     start = 0
     while len(line) - start > MAX_ROW:
         end = start + MAX_ROW
-        while _joined(line[end - 1], line[end]) and end > start + MAX_ROW - _LONGEST_CLUSTER:
+        shortest = start + max(MAX_ROW - _LONGEST_CLUSTER, 1)
+        while end > shortest and _joined(line[end - 1], line[end]):
             end -= 1
         yield start, line[start:end]
         start = end

@@ -1,12 +1,12 @@
 """The top bar and the three panes of the main screen, as many side by side as fit.
 
-One fits below 100 columns, two below 150, else all. The work pane shows no plan, a plan, a run or a
-result.
+One fits below 100 columns, two below 150, else all. A pane without a note or plan gives its columns
+to the others, unless it is in front. The work pane shows no plan, a plan, a run or a result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, cast
 
 from textual import events
@@ -21,17 +21,15 @@ from obsidian_agent import terminal_text
 from obsidian_agent.tui.bindings import KEYS, current_keys, key_label
 from obsidian_agent.tui.widgets.chat import ChatPane
 from obsidian_agent.tui.widgets.note import NotePane
-from obsidian_agent.tui.widgets.plan import PlanPane
+from obsidian_agent.tui.widgets.plan import ChangeReader, PlanPane
 from obsidian_agent.tui.widgets.run import ProgressPane, ResultPane
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode
     from textual.widget import Widget
 
-    from obsidian_agent.plan.result import Preview
     from obsidian_agent.services.focus import Focus
     from obsidian_agent.tools.core.tool import EditorPosition, Selection
-    from obsidian_agent.vault.views.changes import NetChange
 
 PaneName = Literal["chat", "note", "work"]
 PANES: dict[PaneName, str] = {"chat": "Chat", "note": "Note", "work": "Plan"}
@@ -45,19 +43,19 @@ class Panes(Horizontal):
     front: reactive[PaneName] = reactive[PaneName]("chat", init=False)
     side: reactive[PaneName] = reactive[PaneName]("work", init=False)
     use_selection: reactive[bool] = reactive(True, init=False)
-    """Whether the selection is sent with the message."""
+    """True if the selection is sent with the message."""
 
     class Changed(Message):
         """Another pane is in front."""
 
     def __init__(
         self,
-        load_diff: Callable[[Preview, NetChange], Awaitable[str]],
+        reader: ChangeReader,
         on_appear: Callable[[], None],
     ) -> None:
-        super().__init__(classes="-front-chat -side-work")
+        super().__init__(classes="-front-chat")
         self._on_appear = on_appear
-        self._load_diff = load_diff
+        self._reader = reader
         self._obsidian_focus: Focus | None = None
         self._outside: Focus | None = None
         """The focus in Obsidian if it is more recent than that in the note pane."""
@@ -65,12 +63,15 @@ class Panes(Horizontal):
     def compose(self) -> ComposeResult:
         yield ChatPane(id="chat")
         yield NotePane(id="note")
-        yield WorkPane(self._load_diff, self._on_appear, id="work")
+        yield WorkPane(self._reader, self._work_appeared, id="work")
 
     async def complete(self) -> None:
         """Add the widgets that the first frame does not show."""
         await self.work.complete()
         await self.note.complete()
+
+    def on_mount(self) -> None:
+        self.hide_empty()
 
     @property
     def chat(self) -> ChatPane:
@@ -89,11 +90,33 @@ class Panes(Horizontal):
             self.set_class(name == front, f"-front-{name}")
         if front != "chat":
             self.side = front
+        self.hide_empty()
         self.post_message(self.Changed())
 
-    def watch_side(self, side: PaneName) -> None:
-        self.set_class(side == "note", "-side-note")
-        self.set_class(side == "work", "-side-work")
+    def watch_side(self) -> None:
+        self.hide_empty()
+
+    def hide_empty(self) -> None:
+        """Hide the panes that have nothing to show; one of the others is beside the chat."""
+        if not self.children:
+            return
+        is_empty: dict[PaneName, bool] = {
+            "chat": False,
+            "note": self.note.path is None,
+            "work": self.work.stage == "idle",
+        }
+        side = self.side
+        other: PaneName = "note" if side == "work" else "work"
+        if self.front == "chat" and is_empty[side] and not is_empty[other]:
+            side = other
+        panes: tuple[tuple[PaneName, Widget], ...] = (("note", self.note), ("work", self.work))
+        for name, pane in panes:
+            pane.set_class(is_empty[name] and name != self.front, "-empty")
+            pane.set_class(name != side, "-behind")
+
+    def _work_appeared(self) -> None:
+        self.hide_empty()
+        self._on_appear()
 
     def go(self, pane: PaneName) -> None:
         """Bring a pane to the front and give it the focus."""
@@ -166,6 +189,7 @@ class Panes(Horizontal):
         self._show_chip()
 
     def on_note_pane_focus_changed(self) -> None:
+        self.hide_empty()
         if self.front == "note" and self.note.path is not None:
             self._outside = None
         elif self.note.path is None:
@@ -319,13 +343,13 @@ class WorkPane(ContentSwitcher):
 
     def __init__(
         self,
-        load_diff: Callable[[Preview, NetChange], Awaitable[str]],
+        reader: ChangeReader,
         on_appear: Callable[[], None],
         *,
         id: str | None = None,
     ) -> None:
         super().__init__(id=id, initial="idle")
-        self._load_diff = load_diff
+        self._reader = reader
         self._on_appear = on_appear
 
     def compose(self) -> ComposeResult:
@@ -333,7 +357,7 @@ class WorkPane(ContentSwitcher):
 
     async def complete(self) -> None:
         """Add the stages that the first frame does not show."""
-        plan = PlanPane(self._load_diff, self._on_appear)
+        plan = PlanPane(self._reader, self._on_appear)
         for stage in (plan, ProgressPane(), ResultPane()):
             await self.add_content(stage)
 
@@ -364,8 +388,8 @@ class WorkPane(ContentSwitcher):
 
     def show(self, stage: Stage) -> None:
         """Bring a stage, or its new content, to the front. Its keys are ignored for a moment."""
-        self._on_appear()
         self.current = stage
+        self._on_appear()
 
     def refresh_keys(self) -> None:
         """Update the texts after a change of keys."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
 from textual import events
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static, TextArea
 
 from obsidian_agent import terminal_text
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.tui.bindings import bindings, key_label
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
@@ -172,8 +172,7 @@ class Prompt(TextEntry):
             self.move_cursor(self.document.end)
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
+class Suggestion(Struct, frozen=True):
     """A replacement for the last `length` characters before the cursor.
 
     With `send`, accepting it by Enter also sends the message.
@@ -190,7 +189,7 @@ class Suggestions(VirtualList[Suggestion], can_focus=False):
     """Completions above the message box, which keeps the focus and passes on its keys."""
 
     DEFAULT_CSS = """
-    Suggestions { height: auto; max-height: 8; background: $panel; display: none; padding: 0 1; }
+    Suggestions { height: auto; max-height: 8; background: $panel; display: none; padding: 0 2; }
     Suggestions > .virtual-list--cursor {
         background: $block-cursor-background; color: $block-cursor-foreground;
     }

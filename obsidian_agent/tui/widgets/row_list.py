@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
+from msgspec import Struct
 from textual import events
 from textual.content import Content
 from textual.geometry import Region, Size
@@ -15,12 +16,22 @@ from textual.strip import Strip
 from textual.visual import Visual
 
 from obsidian_agent import terminal_text
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.tui.bindings import binding, bindings
 
 T = TypeVar("T")
 CACHED_ROWS = 512
 """Rendered rows after which the cache is cleared."""
+
+
+class _RowMessage(Message):
+    def __init__(self, list_: VirtualList[Any], index: int) -> None:
+        super().__init__()
+        self.list = list_
+        self.index = index
+
+    @property
+    def control(self) -> VirtualList[Any]:
+        return self.list
 
 
 class VirtualList(ScrollView, Generic[T], can_focus=True):
@@ -39,29 +50,11 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
 
     cursor: reactive[int] = reactive(0, repaint=False)
 
-    class Highlighted(Message):
+    class Highlighted(_RowMessage):
         """The cursor has moved or the rows have changed. `index` is -1 in an empty list."""
 
-        def __init__(self, list_: VirtualList[Any], index: int) -> None:
-            super().__init__()
-            self.list = list_
-            self.index = index
-
-        @property
-        def control(self) -> VirtualList[Any]:
-            return self.list
-
-    class Chosen(Message):
+    class Chosen(_RowMessage):
         """A row was chosen with Enter or the mouse."""
-
-        def __init__(self, list_: VirtualList[Any], index: int) -> None:
-            super().__init__()
-            self.list = list_
-            self.index = index
-
-        @property
-        def control(self) -> VirtualList[Any]:
-            return self.list
 
     def __init__(
         self,
@@ -232,8 +225,7 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
             self.scroll_to_region(Region(0, top, 1, height), animate=False, immediate=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """A row with a `word` before its text and a dim `note` behind it.
 
     Texts are made safe when rendered.

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from msgspec import Struct
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -14,7 +15,6 @@ from textual.timer import Timer
 from textual.widgets import ProgressBar, Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.tui.bindings import bindings, key_label
 from obsidian_agent.tui.report_lines import describe_result, describe_step
 from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
@@ -67,13 +67,13 @@ WORD_STYLES = {
     "rename": "$secondary",
     "folder": "$success",
     "command": "$secondary",
+    "left out": "$quiet",
     "error": "$error",
     "warning": "$warning",
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LogRow:
+class LogRow(Struct, frozen=True):
     """A line of the log with texts that are not safe yet."""
 
     kind: LogKind
@@ -256,8 +256,7 @@ def _clock(seconds: float) -> str:
     return f"{minutes}:{rest:02d}"
 
 
-@dataclass(frozen=True, slots=True)
-class ResultRow:
+class ResultRow(Struct, frozen=True):
     """A problem, step, changed file or remaining change.
 
     Enter opens `path`, or shows the `whole` text.
@@ -269,10 +268,11 @@ class ResultRow:
     whole: str = ""
 
 
-class ResultList(VirtualList[ResultRow]):
+class ResultList(VirtualList[ResultRow], inherit_bindings=False):
     """The list of problems, steps and files of a result."""
 
     BINDING_GROUP_TITLE = "Result"
+    BINDINGS = bindings("list", without=("list.previous", "list.top"))
 
     def draw_row(self, row: ResultRow, width: int) -> Content:
         return Content.assemble(
@@ -367,13 +367,15 @@ class ResultPane(Vertical):
         rows = self.query_one(ResultList).rows
         uses = []
         if any(row.whole for row in rows):
-            uses.append("shows the full text")
+            uses.append("the full text")
         if any(row.path is not None for row in rows):
-            uses.append("shows the changes")
+            uses.append("the changes")
         status = Content("")
         if uses:
             key = key_label(self, "list.choose")
-            status = Content.assemble((key, "$primary bold"), (f" {', '.join(uses)}", "$quiet"))
+            status = Content.assemble(
+                (key, "$primary bold"), (f" shows {' or '.join(uses)}", "$quiet")
+            )
         self.query_one("#result-status", Static).update(status)
         self.refresh_bindings()
 
@@ -383,9 +385,24 @@ class ResultPane(Vertical):
             return result is not None and result.undo_available and not self._is_undone
         if action == "redo":
             return self._is_undone
+        if action == "preview_again":
+            return result is not None and result.status == "conflict"
+        if action == "rest":
+            return self._has_rest
         if action == "save_action":
             return result is not None and result.success and result.run_id is not None
         return True
+
+    @property
+    def _has_rest(self) -> bool:
+        """True if a cancelled run left changes that can still be made."""
+        result = self.result
+        return (
+            result is not None
+            and result.status == "cancelled"
+            and not result.remaining.is_empty
+            and not self._is_undone
+        )
 
     def on_virtual_list_chosen(self, event: ResultList.Chosen) -> None:
         event.stop()
@@ -410,6 +427,12 @@ class ResultPane(Vertical):
 
     def action_redo(self) -> None:
         self._request("redo")
+
+    def action_preview_again(self) -> None:
+        self._request("preview")
+
+    def action_rest(self) -> None:
+        self._request("rest")
 
     def action_save_action(self) -> None:
         self._request("save")

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, assert_never
 
+from msgspec import Struct
 from textual import events
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
@@ -19,7 +20,6 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.tui import markdown_text
 from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.markdown_text import MarkdownPart, Splitter, rejoin
@@ -45,8 +45,7 @@ _NOTE_STYLES: dict[Speaker, str] = {"note": "$quiet", "good": "$success", "bad":
 _NOTE_SIGNS: dict[Speaker, str] = {"note": "·", "good": "✓", "bad": "✗"}
 
 
-@dataclass(frozen=True, slots=True)
-class Citations:
+class Citations(Struct, frozen=True):
     """The vault paths of the sources of an answer, and of other notes sent to the model."""
 
     sources: tuple[str, ...]
@@ -56,8 +55,7 @@ class Citations:
         return bool(self.sources or self.also_sent)
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptEntry:
+class TranscriptEntry(Struct, frozen=True):
     """An entry of the transcript: a text, or the list of citations below an answer.
 
     `mark` is a remark below an incomplete answer.

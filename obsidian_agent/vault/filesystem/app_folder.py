@@ -13,7 +13,8 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import (
@@ -30,8 +31,7 @@ FILE_LIMIT: Final = 4 * 1024 * 1024
 _SUFFIX = ".json"
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """A JSON value with its file. `sha256` is the hash of the file's bytes."""
 
     path: VaultPath
@@ -95,8 +95,7 @@ class AppFolder:
         return self._store.remove(self.path(name))
 
 
-@dataclass(frozen=True, slots=True)
-class VaultPlugins:
+class VaultPlugins(Struct, frozen=True):
     """The ids of a vault's community plugins.
 
     `installed` plugins have a folder in `.obsidian/plugins` or are enabled. Where plugins are not

@@ -9,10 +9,10 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from time import monotonic
-from types import TracebackType
 from typing import Final, Self, TypeVar
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.vault.filesystem.store import VaultStore, io_error
 from obsidian_agent.vault.filesystem.walk import close_quietly, read_all
@@ -35,8 +35,7 @@ READ_FLAGS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(Struct, frozen=True):
     """The content and status of a file at the time it was read."""
 
     data: bytes
@@ -54,12 +53,7 @@ class FolderHandles:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.forget()
 
     def get(self, folder: VaultPath) -> int:

@@ -21,7 +21,9 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Final
 
-from obsidian_agent.dataclass import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles, content_of
 from obsidian_agent.vault.filesystem.store import ScanKind, VaultStore, kind_of
 from obsidian_agent.vault.paths.path import VaultPath
@@ -39,8 +41,7 @@ Listing = Iterable[tuple[VaultPath, Iterable[str]]]
 """Folders, each with names in it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InventoryItem:
+class InventoryItem(Struct, frozen=True, kw_only=True):
     """An entry of an inventory."""
 
     name: str
@@ -57,8 +58,7 @@ class InventoryItem:
     """
 
 
-@dataclass(frozen=True)
-class Inventory:
+class Inventory(Struct, frozen=True, dict=True):
     """Everything below a folder, sorted by name.
 
     If `path` is a file, the only item is that file, with the name "".

@@ -17,12 +17,11 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from types import TracebackType
 from typing import Final, Literal, Protocol, Self, get_args
 
 from obsidian_agent.errors import ConfigError, PathRefused, Problem, VaultError
+from obsidian_agent.state_files import write_all
 from obsidian_agent.vault.filesystem import system_calls, walk
-from obsidian_agent.vault.filesystem.system_calls import write_all
 from obsidian_agent.vault.paths.path import (
     CONFIG_FOLDER,
     ROOT,
@@ -59,7 +58,7 @@ _REASONS: Final = {
     errno.EPERM: "may not be read or changed by this user; check its permissions",
     errno.EROFS: "is on a disk that is mounted read-only",
     errno.ENOSPC: "does not fit: the disk is full; make room and try again",
-    errno.EDQUOT: "does not fit: your share of the disk is used up; make room and try again",
+    errno.EDQUOT: "does not fit: your disk quota is used up; make room and try again",
     errno.EMFILE: "cannot be opened: too many files are open; try again",
     errno.EIO: "cannot be read or written: the disk reports an error",
 }
@@ -164,12 +163,7 @@ class VaultStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     @property
@@ -216,7 +210,7 @@ class VaultStore:
                     or len(data := walk.read_all(fd, info.st_size, limit)) > limit
                 ):
                     raise VaultError(
-                        f"{path.text} is larger than {limit:,} bytes, the limit for one file.",
+                        f"{path.text} is larger than {limit / 2**20:g} MB, the limit for one file.",
                         code="FILE_TOO_LARGE",
                         path=path.text,
                     )
@@ -274,10 +268,17 @@ class VaultStore:
         if path.is_root or is_reserved(path):
             return path
         with _vault_errors(path), walk.find(self._root, path) as real:
-            resolved = ROOT
-            for part in real.parts:
-                resolved = from_disk(resolved, part)
-            return resolved
+            return _path_of(real, path)
+
+    def resolve_with_status(self, path: VaultPath) -> tuple[VaultPath, os.stat_result | None]:
+        """Return `resolve` with the status of the entry there, None if it is missing."""
+        if path.is_root or is_reserved(path):
+            return path, self.lstat(path)
+        with _vault_errors(path), walk.find(self._root, path) as real:
+            status = None
+            with suppress(*_MISSING):
+                status = os.stat(real.name, dir_fd=real.folder_fd, follow_symlinks=False)
+            return _path_of(real, path), status
 
     def lstat(self, path: VaultPath) -> os.stat_result | None:
         """Return the status of an entry without following it, or None if it is missing."""
@@ -454,6 +455,16 @@ class VaultStore:
         except (VaultError, ValueError, RecursionError):
             return None
         return document
+
+
+def _path_of(real: walk.ResolvedPath, path: VaultPath) -> VaultPath:
+    """Return the path that `path` was resolved to: itself if no link was followed."""
+    if real.parts == path.parts:
+        return path
+    resolved = ROOT
+    for part in real.parts:
+        resolved = from_disk(resolved, part)
+    return resolved
 
 
 def _link_kind(store: VaultStore, folder: VaultPath, name: str) -> ScanKind:

@@ -158,13 +158,6 @@ def exchange(folder_fd: int, name: str, new_name: str) -> bool:
     return _try_rename(_EXCHANGE, folder_fd, name, folder_fd, new_name)
 
 
-def write_all(fd: int, data: bytes) -> None:
-    """Write all of `data`, also if the system accepts only a part at a time."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
-
-
 def flush_file_system(fd: int) -> bool:
     """Flush the file system that contains `fd`.
 

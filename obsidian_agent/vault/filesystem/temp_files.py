@@ -21,7 +21,8 @@ import time
 from collections import deque
 from typing import Final
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.filesystem.dirhandles import READ_FLAGS, FolderHandles
 from obsidian_agent.vault.filesystem.system_calls import rename_as_recovered
@@ -35,8 +36,7 @@ MAX_WAIT_SECONDS: Final = 2.0
 """Seconds that a run waits in total for files in folders that it is about to remove."""
 
 
-@dataclass(slots=True, kw_only=True)
-class _TempFile:
+class _TempFile(Struct, kw_only=True):
     """A file with a temporary name."""
 
     folder: VaultPath

@@ -25,7 +25,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import PathRefused
 from obsidian_agent.vault.filesystem.system_calls import PATH_FLAGS
 from obsidian_agent.vault.paths.path import VaultPath, is_reserved, protected
@@ -234,8 +235,7 @@ class _Walk:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedPath:
+class ResolvedPath(Struct, frozen=True):
     """The location of a path after its links were followed."""
 
     name: str

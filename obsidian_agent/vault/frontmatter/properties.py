@@ -17,7 +17,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import ToolError
 from obsidian_agent.expression import expression
 from obsidian_agent.vault.frontmatter import yaml_scalars, yaml_splice
@@ -46,8 +47,7 @@ _NOT_IN_TAGS = expression(r"[\s,#\x00-\x1f\x7f]")
 _Expected = Sequence[tuple[str | None, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Frontmatter:
+class Frontmatter(Struct, frozen=True):
     """The position of a block of properties, as offsets in the note's text."""
 
     start: int
@@ -157,8 +157,7 @@ def _with_new_block(text: str, request: EditRequest) -> str:
     return f"{mark}---{newline}{lines}---{newline}{text[len(mark) :]}"
 
 
-@dataclass(frozen=True, slots=True)
-class EditRequest:
+class EditRequest(Struct, frozen=True):
     """The checked arguments of an edit."""
 
     set: Mapping[str, Any]

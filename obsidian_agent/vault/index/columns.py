@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from obsidian_agent.vault.index.snapshot_file import Buffer, Sections, UnusableIndex
 from obsidian_agent.vault.index.stamps import FileStamp
 
@@ -135,8 +136,7 @@ class LinkSources(NamedTuple):
     ids: bytes
 
 
-@dataclass(slots=True)
-class Records:
+class Records(Struct):
     """Columns of files in the order of their ids.
 
     `facts` holds the facts of all files one after the other, `fact_sizes` their sizes in bytes.

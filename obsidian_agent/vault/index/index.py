@@ -18,7 +18,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol, Self
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.index.name_search import NameFinder, NameSearch
 from obsidian_agent.vault.index.text_search import Needle
@@ -32,23 +33,22 @@ from obsidian_agent.vault.paths.path import ROOT, VaultPath, from_disk
 _NOTE: Final = ".md"
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """The part of a note's or canvas's content that the index stores.
 
     Links that name no file, only a heading or block of their own note, are not among the targets.
     """
 
     tags: tuple[str, ...] = ()
-    """Each tag once, without `#`, in the spelling that comes first."""
+    """The distinct tags, without `#`, in the spelling that comes first."""
     aliases: tuple[str, ...] = ()
     properties: Mapping[str, Any] = field(default_factory=dict)
     targets: tuple[str, ...] = ()
     """The target of each link as written, in order."""
     lossy: bool = False
-    """Whether the file is not valid UTF-8. The facts are those of the readable part."""
+    """True if the file is not valid UTF-8. The facts are those of the readable part."""
     references: tuple[str, ...] = ()
-    """Each target of a reference that is no link of the graph (`references.py`), once."""
+    """The distinct targets of references that are not links of the graph (`references.py`)."""
 
 
 NO_FACTS: Final = Facts()

@@ -20,7 +20,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.state_files import make_private
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -56,12 +57,11 @@ _BATCH: Final = 1_000
 _NICENESS: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class IndexStatus:
+class IndexStatus(Struct, frozen=True):
     """The state of a vault's index, for display."""
 
     ready: bool
-    """Whether queries are answered at once."""
+    """True if queries are answered at once."""
     files: int
     seconds: float
     """The duration of the last refresh."""

@@ -22,7 +22,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
 
 INITIALS: Final = 68.0
 """Score of a name with the initials of the query."""
@@ -67,8 +67,7 @@ class NameHit(NamedTuple):
     alias: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NameHits:
+class NameHits(Struct, frozen=True):
     """The best matches in order, and the number of all matches."""
 
     hits: tuple[NameHit, ...]

@@ -26,7 +26,7 @@ MAGIC: Final = b"obsidian-agent index 5\n"
 """First bytes of the file. The number is that of the format."""
 
 KIND: Final = f"{sys.byteorder} {marshal.version}"
-"""What the sections depend on: the byte order and the format of `marshal`."""
+"""The byte order and the format of `marshal`, on which the sections depend."""
 
 _ALIGNMENT: Final = 8
 _LENGTH_BYTES: Final = 8

@@ -11,7 +11,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.index import (
@@ -40,8 +41,7 @@ from obsidian_agent.vault.markdown.bases import BASE
 from obsidian_agent.vault.paths.path import VaultPath
 
 
-@dataclass(slots=True)
-class SnapshotChanges:
+class SnapshotChanges(Struct):
     """The files that differ from a snapshot, and the stamps that they had when they were read."""
 
     delta: Delta = field(default_factory=Delta)

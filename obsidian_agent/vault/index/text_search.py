@@ -12,7 +12,8 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.vault.text import split_lines
 
 ASCII_FOLDING: Final = (
@@ -28,8 +29,7 @@ _MIN_LENGTH: Final = 2
 """Minimum length of the text that a regular expression requires, for a needle to pay."""
 
 
-@dataclass(frozen=True, slots=True)
-class Needle:
+class Needle(Struct, frozen=True):
     """Bytes that are in every note with a match; with `lower`, in the note's ASCII lower case."""
 
     data: bytes

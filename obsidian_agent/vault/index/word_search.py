@@ -18,8 +18,9 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from obsidian_agent.budget import checked
-from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.index.index import PathCache, VaultIndex
 from obsidian_agent.vault.index.text_search import Needle
@@ -33,7 +34,7 @@ LENGTH: Final = 0.75
 """The b of BM25."""
 
 IN_NAME: Final = 2.0
-"""What a word in the note's name adds, as a share of its maximum weight in the text."""
+"""The weight of a word in the note's name, as a multiple of its maximum weight in the text."""
 
 IN_ALIAS: Final = 1.5
 IN_HEADING: Final = 0.5
@@ -58,8 +59,7 @@ class RankedNote(NamedTuple):
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(Struct, frozen=True):
     """The notes that match a query, best first.
 
     `weights` are those of the query's words: rare words weigh more.
@@ -70,8 +70,7 @@ class Ranking:
     weights: Sequence[float] = ()
 
 
-@dataclass(slots=True)
-class _WordCounts:
+class _WordCounts(Struct):
     path: VaultPath
     length: int
     counts: list[float]

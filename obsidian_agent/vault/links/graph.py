@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.links.resolve import LinkResolver, normal_text
 from obsidian_agent.vault.markdown import note as scan
@@ -15,8 +16,7 @@ from obsidian_agent.vault.markdown.note import links_in
 from obsidian_agent.vault.paths.path import VaultPath
 
 
-@dataclass(frozen=True, slots=True)
-class NoteLinks:
+class NoteLinks(Struct, frozen=True):
     """The links of a file, each set sorted.
 
     A link of a note to itself is in `outgoing` but not in `backlinks`.
@@ -31,8 +31,7 @@ class NoteLinks:
     """Canvases with a card that is the file or links to it."""
 
 
-@dataclass(frozen=True, slots=True)
-class LinkGraph:
+class LinkGraph(Struct, frozen=True):
     """The links of one state of a vault."""
 
     links: Mapping[VaultPath, NoteLinks]

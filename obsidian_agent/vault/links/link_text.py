@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from typing import Final, Literal, assert_never
 from urllib.parse import quote
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.links.resolve import LinkResolver, link_key
 from obsidian_agent.vault.markdown.inline import is_external
@@ -34,8 +35,7 @@ _LABELLED: Final = frozenset(("wikilink", "property", "markdown"))
 _PLAIN: Final = re.compile(rb"[\w \-./,+\x80-\xff]*")
 
 
-@dataclass(frozen=True, slots=True)
-class LinkStyle:
+class LinkStyle(Struct, frozen=True):
     """Obsidian's settings `newLinkFormat` and `useMarkdownLinks`, with Obsidian's defaults."""
 
     format: LinkFormat = "shortest"
@@ -95,8 +95,7 @@ def _forms(
     yield f"/{target.text}"
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """The form of an existing target."""
 
     form: Form
@@ -108,8 +107,7 @@ class Shape:
     """Number of components of a tail; 0 for a relative path that starts with `./`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spelling:
+class Spelling(Struct, frozen=True):
     """A possible text of a target."""
 
     text: str

@@ -11,7 +11,8 @@ from bisect import bisect_right
 from itertools import accumulate
 from typing import Any, Final
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.expression import expression
 from obsidian_agent.vault.markdown.json_document import JsonDocumentError, JsonValue, parse
 from obsidian_agent.vault.markdown.model import Link, ScannedNote
@@ -24,8 +25,7 @@ _ESCAPE: Final = expression(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FileCard:
+class FileCard(Struct, frozen=True):
     """A card that displays a file.
 
     `start` to `end` are the bytes of the JSON string that names the file, including its quotes.
@@ -39,8 +39,7 @@ class FileCard:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class TextCard:
+class TextCard(Struct, frozen=True):
     """A card of text."""
 
     node: str
@@ -51,8 +50,7 @@ class TextCard:
     """The links of the text, with their positions in the canvas."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScannedCanvas:
+class ScannedCanvas(Struct, frozen=True):
     """The cards of a canvas that can link, in the order of the file."""
 
     files: tuple[FileCard, ...] = ()

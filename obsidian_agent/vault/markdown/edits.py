@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import unicodedata
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import ToolError
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.markdown.lines import headings_of, read_heading, scan
@@ -17,8 +18,7 @@ from obsidian_agent.vault.text import BOM, newline_of, split_lines, with_newline
 _MAX_LISTED = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(Struct, frozen=True):
     """A heading with its section, which ends before the next heading of the same or a higher level.
 
     `start` to `end` are the heading's own line or lines with their line end, `end` to `section_end`
@@ -33,8 +33,7 @@ class Heading:
     section_end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """The text below a heading, `start` to `end`. After `text_end` there are only blank lines."""
 
     heading: Heading

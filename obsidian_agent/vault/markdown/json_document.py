@@ -1,4 +1,4 @@
-"""JSON documents whose values know their positions, so that one string can be changed in place."""
+"""A JSON parser that records where each value is, so that one string can be changed in place."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from obsidian_agent.expression import expression
 
 _BLANKS: Final = expression(r"[ \t\r\n]*")
-_PLAIN: Final = expression(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
+_SCALAR: Final = expression(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
 _MAX_DEPTH: Final = 200
 _DECODER: Final = JSONDecoder()
 
@@ -17,7 +17,7 @@ _DECODER: Final = JSONDecoder()
 class JsonValue(NamedTuple):
     """A value with its range of characters in the text, including quotes.
 
-    `value` is a str, a dict or list of JsonValue, or None for anything else.
+    `value` is a str, or a dict or list of JsonValue. It is None for numbers, booleans and null.
     """
 
     value: Any
@@ -39,7 +39,7 @@ def parse(text: str) -> JsonValue:
 
 
 def json_text(text: str) -> str:
-    """Return a text as it is written between the quotes of a JSON string."""
+    """Escape a text for use between the quotes of a JSON string."""
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
@@ -58,10 +58,10 @@ def _value(text: str, at: int, depth: int) -> JsonValue:
         return _object(text, at, depth)
     if opening == "[":
         return _array(text, at, depth)
-    plain = _PLAIN.match(text, at)
-    if plain is None:
+    scalar = _SCALAR.match(text, at)
+    if scalar is None:
         raise JsonDocumentError(f"There is no value at character {at}.")
-    return JsonValue(None, at, plain.end())
+    return JsonValue(None, at, scalar.end())
 
 
 def _string(text: str, at: int) -> JsonValue:

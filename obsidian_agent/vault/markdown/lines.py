@@ -12,11 +12,15 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
+from obsidian_agent import budget
 from obsidian_agent.expression import expression
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.markdown.model import NoteTask
 from obsidian_agent.vault.text import BOM
+
+LINES_BETWEEN_CHECKS = 1_000
 
 ITEM = expression(r"(?P<marker>[-*+]|[0-9]{1,9}[.)])(?P<gap>[ \t]+|$)(?P<rest>.*)", re.DOTALL)
 """A list item, after its indentation."""
@@ -39,6 +43,7 @@ HTML_BLOCK = expression(
 
 _QUOTE = expression(r"[ \t]{0,3}>[ ]?")
 _INDENT = expression(r"[ \t]*")
+_UNINDENTED = expression(r"^\S", re.MULTILINE)
 _FENCE = expression(r"(`{3,})[^`]*$|(~{3,})")
 _RAW_HTML = expression(r"<(script|pre|style|textarea)(?:[\s>]|$)", re.IGNORECASE)
 _LONE_TAG = expression(
@@ -88,8 +93,7 @@ class Line(NamedTuple):
     """True for a list item whose text is code or the like: only the item itself is Markdown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bullet:
+class Bullet(Struct, frozen=True):
     """A list item. `text` excludes marker, checkbox and block id; `raw` is the line without end.
 
     `depth` counts from 0. `checked` is None without a checkbox, False if the checkbox is empty.
@@ -108,14 +112,17 @@ class ListItem(NamedTuple):
     status: str | None
 
 
-def scan(text: str, *, dedent: int = 0, properties: bool = True) -> list[Line]:
+def scan(
+    text: str, *, dedent: int = 0, properties: bool = True, stop: int | None = None
+) -> list[Line]:
     """Return all lines of a note.
 
     Args:
         dedent: Columns by which all lines of an excerpt are indented.
         properties: False if the text cannot begin with properties.
+        stop: The position in the text from which on no line begins that is needed.
     """
-    return _Scanner(text, dedent).lines(properties)
+    return _Scanner(text, dedent).lines(properties, len(text) if stop is None else stop)
 
 
 class _Open(NamedTuple):
@@ -173,7 +180,7 @@ class _Scanner:
         self._after_text = False
         """True if the previous line was text that this one can continue."""
 
-    def lines(self, properties: bool) -> list[Line]:
+    def lines(self, properties: bool, stop: int) -> list[Line]:
         text = self._text
         front = find_frontmatter(text) if properties else None
         body = front.body_start if front else 0
@@ -181,7 +188,9 @@ class _Scanner:
         start = len(BOM) if text.startswith(BOM) else 0
         number = 1
         # Lines are created with positional arguments: keywords double the time of a named tuple.
-        while start < len(text):
+        while start < stop:
+            if number % LINES_BETWEEN_CHECKS == 0:
+                budget.check()
             newline = text.find("\n", start)
             if newline < 0:
                 end = following = len(text)
@@ -536,6 +545,8 @@ def _list_items(lines: Sequence[Line]) -> Iterator[tuple[Line, ListItem]]:
 
 def _common_indent(text: str) -> int:
     """Return the columns by which all lines are indented, as in a selection from within a list."""
+    if _UNINDENTED.search(text):
+        return 0
     columns = (
         len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
         for line in text.split("\n")

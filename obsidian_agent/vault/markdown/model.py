@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
 
 LinkKind = Literal[
     "wikilink",
@@ -127,8 +127,7 @@ class FrontmatterSpan(NamedTuple):
     body_start: int
 
 
-@dataclass(frozen=True, slots=True)
-class ScannedNote:
+class ScannedNote(Struct, frozen=True):
     """Everything in a note that can refer to others or be referred to, in the order of the note."""
 
     frontmatter: FrontmatterSpan | None

@@ -18,7 +18,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.paths.rules import collision_key
@@ -34,8 +35,7 @@ _LINK: Final = re.compile(r"\[\[[^\]]")
 _PIECE = re.compile(r"\*\*/|/\*\*\Z|\*\*|\*|\?|\[[!^]?[^/][^\]/]*\]|.", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class PathRules:
+class PathRules(Struct, frozen=True):
     """A set of patterns."""
 
     patterns: tuple[str, ...] = ()
@@ -56,12 +56,13 @@ class PathRules:
         """Return True if a pattern covers a file or folder."""
         return self.covering(path) is not None
 
-    def covering(self, path: VaultPath) -> str | None:
-        """Return the first pattern that covers a file or folder, or None."""
+    def covering(self, *paths: VaultPath) -> str | None:
+        """Return the first pattern that covers one of these files or folders, or None."""
         return next(
             (
                 pattern
                 for pattern in self.patterns
+                for path in paths
                 if _compiled(pattern, self.anywhere, self.root).match(path.key) is not None
             ),
             None,

@@ -16,7 +16,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple, Protocol, get_args
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.expression import expression
 from obsidian_agent.vault.index.index import VaultIndex, tag_key
@@ -39,14 +40,14 @@ from obsidian_agent.vault.views.view import VaultEntry, VaultView
 Language = Literal["dataview", "dataviewjs", "tasks", "query", "base"]
 
 Kind = Literal["tag", "tag-part", "property", "path", "part", "link", "text", "code"]
-"""What a name stands for.
+"""The meaning of a name.
 
 `tag-part` and `part` are parts of a tag and of a path, by which a query filters. `text` is a string
 of unknown use, `code` a text that is never changed.
 """
 
 Style = Literal["plain", "quoted", "identifier", "variable", "member"]
-"""How a new name is written: as it is, in a string, or as an identifier of Dataview or of bases."""
+"""The form of a new name: plain, in a string, or an identifier of Dataview or of bases."""
 
 _LANGUAGE_NAMES: Final = {
     "dataview": "Dataview query",
@@ -59,6 +60,7 @@ _MARKS: Final = ("dataview", "```tasks", "``` tasks", "~~~tasks", "```query", "`
 _BASE_MARKS: Final = ("```base", "``` base", "`=", "` =", "`$=")
 _FENCE: Final = expression(r"(?:[-*+][ \t]+|\d+[.)][ \t]+)*(`{3,}|~{3,})[ \t]*([\w-]+)[ \t]*")
 _INLINE: Final = expression(r"(?<!`)(`+)(?!`)([ \t]*(\$?=)(.*?))(?<!`)\1(?!`)")
+_PLAIN_VALUE: Final = expression(r"[\w-]+")
 _MIN_PART: Final = 3
 """The length from which a part of a path counts as a name."""
 
@@ -85,6 +87,17 @@ _PART_BEFORE: Final = expression(r"\bfile\.(?:name|path|folder|basename|file)\b[
 _PROPERTY_BEFORE: Final = expression(
     r"(?:\b(?:note|row|rows|this|properties|frontmatter)\[|\b(?:hasP|p)roperty\()\s*$"
 )
+_OWNER: Final = (
+    r"(?:(?<![\w.\-\])])(?:this|row|rows|note|file\.frontmatter|file\.properties)"
+    r"(?:\.([^\W\d][\w-]*)|\[\s*[\"']([^\"'\n]+)[\"']\s*\])"
+    r"|(?<![\w.\-\])])([^\W\d][\w-]*))"
+)
+_VALUE_BEFORE: Final = expression(
+    rf"(?:{_OWNER}\)?\s*(?:!=|==?)"
+    rf"|{_OWNER}\)?\.(?:contains(?:Any|All)?|startsWith|endsWith|includes)\((?:[^()]*,)?"
+    rf"|\b(?:[ei]?contains|containsword|startswith|endswith)\(\s*{_OWNER}\s*,)\s*$"
+)
+"""The text before a string that is compared with the value of a property."""
 _AS_BEFORE: Final = expression(r"\bas\s+$", re.IGNORECASE)
 _DATAVIEW_CLAUSES: Final = frozenset(("where", "sort", "group", "flatten", "limit"))
 _DATAVIEW_WORDS: Final = _DATAVIEW_CLAUSES | {
@@ -136,8 +149,7 @@ class Doubt(NamedTuple):
     """For users, such as "Dataview query"."""
 
 
-@dataclass(frozen=True, slots=True)
-class RewrittenQueries:
+class RewrittenQueries(Struct, frozen=True):
     """A file after a rename: its bytes, the number of new names, and the doubts by line."""
 
     content: bytes
@@ -153,10 +165,11 @@ class QueryName(NamedTuple):
     end: int
     text: str
     style: Style = "plain"
+    of: str = ""
+    """The property with whose value a text is compared, if that is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fragment:
+class Fragment(Struct, frozen=True):
     """A text of a query with the position of each character in the file.
 
     `positions` has one more element, the end. `scalar` is how YAML writes the text.
@@ -189,8 +202,7 @@ class Rename(Protocol):
 # --- renames -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TagInQueries:
+class TagInQueries(Struct, frozen=True):
     """The rename of a tag in queries."""
 
     rename: TagRename
@@ -217,8 +229,7 @@ class TagInQueries:
         return name.kind == "code" and _has_word(name.text, self.rename.old.rpartition("/")[2])
 
 
-@dataclass(frozen=True, slots=True)
-class PropertyInQueries:
+class PropertyInQueries(Struct, frozen=True):
     """The rename of a property in queries."""
 
     old: str
@@ -243,6 +254,43 @@ class PropertyInQueries:
         if name.kind != "code":
             return False
         return _has_word(name.text, self.old) or _has_word(name.text, dataview_name(self.old))
+
+
+class ValueInQueries(Struct, frozen=True):
+    """The rename of texts that are values of a property, in queries."""
+
+    key: str
+    old: frozenset[str]
+    new: str
+
+    @property
+    def word(self) -> str:
+        return ""
+
+    def renamed(self, name: QueryName, language: Language) -> str | None:
+        if name.kind != "text" or name.text not in self.old or not self._is_of(name):
+            return None
+        if name.style == "plain" and not _PLAIN_VALUE.fullmatch(f"{name.text}{self.new}"):
+            return None
+        return self.new
+
+    def is_doubtful(self, name: QueryName) -> bool:
+        if name.kind == "code":
+            return any(_has_word(name.text, old) for old in self.old)
+        text = f"[[{name.text}]]" if name.kind == "link" else name.text
+        if name.kind not in ("text", "link") or (name.of and not self._is_of(name)):
+            return False
+        folded = text.casefold()
+        if folded in {old.casefold() for old in self.old}:
+            return True
+        is_part = any(folded in old.casefold() for old in self.old)
+        return bool(name.of and folded) and (
+            (is_part and folded not in self.new.casefold())
+            or any(_has_word(text, old) for old in self.old)
+        )
+
+    def _is_of(self, name: QueryName) -> bool:
+        return bool(name.of) and dataview_name(name.of) == dataview_name(self.key)
 
 
 class MoveInQueries:
@@ -367,8 +415,7 @@ def files_with_queries(index: VaultIndex) -> list[VaultPath]:
     return [files[text] for text in sorted(files)]
 
 
-@dataclass(frozen=True, slots=True)
-class QueryFile:
+class QueryFile(Struct, frozen=True):
     """A file whose queries a rename concerns: its new path, and its rewritten bytes."""
 
     path: VaultPath
@@ -376,7 +423,7 @@ class QueryFile:
     queries: RewrittenQueries
 
 
-def requery(
+def rewritten_files(
     view: VaultView,
     rename: Rename,
     contents: Callable[[VaultPath], bytes | None] = lambda path: None,
@@ -384,7 +431,7 @@ def requery(
     *,
     doubt_all: bool = False,
 ) -> Iterator[QueryFile]:
-    """Yield the files with queries that a rename concerns.
+    """Yield the files with queries that contain the old name, and their rewritten contents.
 
     `contents` returns the bytes of a file that the rename rewrites for another reason, by its new
     path. Files that cannot be read are skipped. With `doubt_all`, and in files that may not be
@@ -600,7 +647,9 @@ def _string(text: str, token: Token, *, is_source: bool = False) -> QueryName:
     if kind == "link":
         inner = re.split(r"[#|]", inner, maxsplit=1)[0]
         end = token.start + 1 + len(inner)
-    return QueryName(kind, token.start + 1, end, inner, "quoted")
+    owner = _VALUE_BEFORE.search(before) if kind == "text" else None
+    of = next(filter(None, owner.groups()), "") if owner is not None else ""
+    return QueryName(kind, token.start + 1, end, inner, "quoted", of)
 
 
 def _link(token: Token) -> QueryName:
@@ -626,7 +675,8 @@ def _dataview(text: str) -> Iterator[QueryName]:
         word = token.text.casefold()
         if token.kind == "string":
             if not _AS_BEFORE.search(text, 0, token.start):
-                yield _string(text, token, is_source=in_source)
+                name = _string(text, token, is_source=in_source)
+                yield name._replace(of="") if name.of in new_names else name
         elif token.kind == "link":
             yield _link(token)
         elif token.kind == "tag":
@@ -743,9 +793,14 @@ def _search_property(term: re.Match[str]) -> Iterator[QueryName]:
         yield QueryName("property", start, end, key, "quoted")
     else:
         yield QueryName("property", start, end, key)
-    if term["value"]:
+    value = term["value"]
+    if value:
         kind: Kind = "tag" if key.casefold() in ("tag", "tags") else "text"
-        yield QueryName(kind, *term.span("value"), term["value"])
+        start, end = term.span("value")
+        if kind == "text" and len(value) > 1 and value[0] == value[-1] == '"':
+            yield QueryName(kind, start + 1, end - 1, value[1:-1], "quoted", key)
+        else:
+            yield QueryName(kind, start, end, value, of=key)
 
 
 # --- bases -------------------------------------------------------------------

@@ -15,7 +15,8 @@ from itertools import tee
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from obsidian_agent.errors import PathRefused, Problem, ToolError, VaultError
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of, links_where
@@ -51,8 +52,7 @@ _ROOT_NOTE: Final = paths.parse("address of Obsidian", PathUse.READ)
 _MAX_LISTED_LINES: Final = 10
 
 
-@dataclass(frozen=True)
-class FileMoves:
+class FileMoves(Struct, frozen=True, dict=True):
     """Simultaneous moves, deletions and creations of files.
 
     `replaced` are files that another one replaces: links to them become links to the new file.
@@ -289,8 +289,7 @@ def _is_relative_path(target: str, source: VaultPath, file: VaultPath) -> bool:
     return link_key(target.removeprefix("./")) == link_key(relative_path(file.text, source))
 
 
-@dataclass(frozen=True, slots=True)
-class RelinkedFile:
+class RelinkedFile(Struct, frozen=True):
     """A file with rewritten links: its path after the moves, and its new bytes."""
 
     path: VaultPath
@@ -299,8 +298,7 @@ class RelinkedFile:
     """The number of rewritten links."""
 
 
-@dataclass(frozen=True, slots=True)
-class Relinked:
+class Relinked(Struct, frozen=True):
     """The link updates of some moves."""
 
     files: tuple[RelinkedFile, ...] = ()

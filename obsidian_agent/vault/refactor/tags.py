@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.vault.frontmatter.properties import edit_properties
 from obsidian_agent.vault.index.index import tag_key, tag_within
@@ -26,8 +27,7 @@ _BLANKS = b" \t"
 _LINE = re.compile(rb"([^\n]*?)(?:\r?\n|\r?\Z)")
 
 
-@dataclass(frozen=True, slots=True)
-class TagRename:
+class TagRename(Struct, frozen=True):
     """The old and the new name of a tag, without `#`."""
 
     old: str

@@ -19,7 +19,9 @@ import sys
 from collections.abc import Iterable
 from typing import Final, assert_never
 
-from obsidian_agent.dataclass import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from obsidian_agent.vault.filesystem.store import OpenFiles, VaultStore
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import MakeDir, Move, Operation, WriteFile
@@ -31,8 +33,7 @@ Siblings = dict[tuple[int, int], list[VaultPath]]
 """Paths of files that were one file with several names, by the (device, inode) it had."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileMetadata:
+class FileMetadata(Struct, frozen=True):
     """The metadata of a file that undo restores. Times are in nanoseconds since the epoch."""
 
     modified_ns: int
@@ -50,8 +51,7 @@ def metadata_of(status: os.stat_result) -> FileMetadata:
     return FileMetadata(status.st_mtime_ns, born_ns, inode)
 
 
-@dataclass(frozen=True, slots=True)
-class PutFile:
+class PutFile(Struct, frozen=True):
     """The content of a file changes. `before` and `after` are hashes; None stands for no file."""
 
     path: VaultPath
@@ -67,16 +67,14 @@ class PutFile:
     """True if the editor has the file open and changes it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PutFolder:
+class PutFolder(Struct, frozen=True):
     """A folder is created, or removed if it is empty."""
 
     path: VaultPath
     created: bool
 
 
-@dataclass(frozen=True, slots=True)
-class MoveEntry:
+class MoveEntry(Struct, frozen=True):
     """A file or folder moves to `new_path`, which is free."""
 
     path: VaultPath

@@ -18,15 +18,16 @@ import stat
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Final, Self, assert_never
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import Conflict, ObsidianError, PathRefused, Problem, VaultError
+from obsidian_agent.state_files import write_all
 from obsidian_agent.vault.filesystem import system_calls
 from obsidian_agent.vault.filesystem.dirhandles import READ_FLAGS, FolderHandles, content_of
 from obsidian_agent.vault.filesystem.store import OpenFiles, io_error
-from obsidian_agent.vault.filesystem.system_calls import exchange, rename_to_free, write_all
+from obsidian_agent.vault.filesystem.system_calls import exchange, rename_to_free
 from obsidian_agent.vault.filesystem.temp_files import TempFiles, is_open_for_writing
 from obsidian_agent.vault.filesystem.walk import close_quietly, read_all
 from obsidian_agent.vault.paths.path import VaultPath, collision_key, from_disk
@@ -62,8 +63,7 @@ _HAS_ATTRIBUTES: Final = hasattr(os, "listxattr")
 _RECOVER: Final = "Run `obsidian-agent recover` when the disk works again."
 
 
-@dataclass(frozen=True, slots=True)
-class _OldFile:
+class _OldFile(Struct, frozen=True):
     """An open file that is about to be replaced."""
 
     fd: int
@@ -131,12 +131,7 @@ class Applier:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         for fd in self._devices.values():
             close_quietly(fd)
         self._devices.clear()

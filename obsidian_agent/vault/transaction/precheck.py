@@ -14,7 +14,8 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import assert_never
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.vault.filesystem.dirhandles import Content, FolderHandles
 from obsidian_agent.vault.filesystem.store import io_error
@@ -47,8 +48,7 @@ class State(Enum):
     """The target path is in use."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """The state of one action."""
 
     state: State
@@ -67,8 +67,7 @@ class Finding:
         return self.state is State.READY or self.state is State.TORN
 
 
-@dataclass(frozen=True, slots=True)
-class _MappedEntry:
+class _MappedEntry(Struct, frozen=True):
     """An entry of the map."""
 
     disk: VaultPath | None

@@ -13,7 +13,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct
+
 from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.paths.path import VaultPath
 
@@ -28,25 +29,22 @@ def content_hash(data: bytes) -> str:
 # --- proposals of tools ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class CreateFile:
+class CreateFile(Struct, frozen=True):
     """A new file at a free path. The overlay creates missing parents, visibly."""
 
     path: VaultPath
     content: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class CursorMark:
+class CursorMark(Struct, frozen=True):
     """The position of the cursor after an editor step, as an index in the new text."""
 
     offset: int
     replaced: bool
-    """Whether the step replaced the run's selection."""
+    """True if the step replaced the run's selection."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModifyFile:
+class ModifyFile(Struct, frozen=True):
     """New content for an existing file. Editor tools also set the cursor."""
 
     path: VaultPath
@@ -54,8 +52,7 @@ class ModifyFile:
     cursor: CursorMark | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RenameEntry:
+class RenameEntry(Struct, frozen=True):
     """A new path for a file or folder. Missing parents of `new_path` are created.
 
     With `overwrite`, a file at `new_path` goes to the trash.
@@ -66,15 +63,13 @@ class RenameEntry:
     overwrite: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteEntry:
+class DeleteEntry(Struct, frozen=True):
     """A move of a file or folder to the vault's own `.trash/`, under a free name."""
 
     path: VaultPath
 
 
-@dataclass(frozen=True, slots=True)
-class MakeFolder:
+class MakeFolder(Struct, frozen=True):
     """A new folder with its missing parents. No change if it exists."""
 
     path: VaultPath
@@ -86,15 +81,13 @@ FileChange = CreateFile | ModifyFile | RenameEntry | DeleteEntry | MakeFolder
 # --- operations of the executor -------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class MakeDir:
+class MakeDir(Struct, frozen=True):
     """The creation of one folder, whose parent exists."""
 
     path: VaultPath
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Struct, frozen=True):
     """A rename of a file or folder to a free path in an existing folder."""
 
     path: VaultPath
@@ -103,13 +96,12 @@ class Move:
     before_hash: str | None
     """The hash that a file must still have; None for folders, and files too large to hash."""
     trash: bool = False
-    """Whether the new path is in `.trash/`."""
+    """True if the new path is in `.trash/`."""
     inventory: Inventory | None = None
     """The contents of a folder, or size and times of a large file. They must be unchanged."""
 
 
-@dataclass(frozen=True, slots=True)
-class WriteFile:
+class WriteFile(Struct, frozen=True):
     """The only write of a file. Its current hash must be `before_hash`; None for a new file."""
 
     path: VaultPath
@@ -121,8 +113,7 @@ class WriteFile:
 Operation = MakeDir | Move | WriteFile
 
 
-@dataclass(frozen=True, slots=True)
-class OwnedOperation:
+class OwnedOperation(Struct, frozen=True):
     """An operation and the instance that causes it, as an index in the preview's instances."""
 
     operation: Operation
@@ -132,8 +123,7 @@ class OwnedOperation:
 # --- net changes ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class NetChange:
+class NetChange(Struct, frozen=True):
     """The net effect on one path, as displayed and approved.
 
     A file that is renamed and edited is one rename with content.
@@ -151,10 +141,11 @@ class NetChange:
     """The number of files in a deleted folder, which is one change."""
     before_hash: str | None = None
     """The hash of the old content, if it was read."""
+    writers: frozenset[int] = frozenset()
+    """The instances that wrote the new content, as indices in the preview's instances."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeSet:
+class ChangeSet(Struct, frozen=True):
     """All effects of a plan on the vault.
 
     `operations` are in the order of execution, `changes` is the net effect, sorted by path.
@@ -162,15 +153,14 @@ class ChangeSet:
 
     operations: tuple[OwnedOperation, ...] = ()
     changes: tuple[NetChange, ...] = ()
-    joined: frozenset[tuple[int, int]] = field(default=frozenset(), compare=False)
+    joined: frozenset[tuple[int, int]] = frozenset()
     """Pairs of instances that wrote the same file.
 
     The first one's content reaches the disk only with the operations of the second.
     """
 
 
-@dataclass(frozen=True, slots=True)
-class MovedFile:
+class MovedFile(Struct, frozen=True):
     """A file that is new, changed or moved."""
 
     path: VaultPath
@@ -178,10 +168,11 @@ class MovedFile:
     """The original path; None for a new file."""
     content: bytes | None
     """The new content; None if it is unchanged."""
+    writers: frozenset[int] = frozenset()
+    """The instances that wrote the new content."""
 
 
-@dataclass(frozen=True, slots=True)
-class FolderMove:
+class FolderMove(Struct, frozen=True):
     """A folder of the original vault and its current path."""
 
     origin: VaultPath
@@ -196,8 +187,7 @@ class FolderMove:
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class Deletion:
+class Deletion(Struct, frozen=True):
     """An entry of the original vault that went to the trash, with `files` files below it."""
 
     path: VaultPath
@@ -238,6 +228,7 @@ def net_changes(
                 before=replaced.path,
                 content=change.content,
                 before_hash=replaced.before_hash,
+                writers=change.writers,
             )
         (leaving if change.kind == "rename" else arriving).append(change)
     changes = [*deleted.values(), *leaving, *arriving]
@@ -255,12 +246,17 @@ def _file_change(
     file: MovedFile, moves: Sequence[FolderMove], before_hash: str | None
 ) -> NetChange | None:
     if file.origin is None:
-        return NetChange("create", file.path, content=file.content)
+        return NetChange("create", file.path, content=file.content, writers=file.writers)
     if file.origin.text == file.path.text:
         if file.content is None:
             return None
         return NetChange(
-            "modify", file.path, before=file.origin, content=file.content, before_hash=before_hash
+            "modify",
+            file.path,
+            before=file.origin,
+            content=file.content,
+            before_hash=before_hash,
+            writers=file.writers,
         )
     if file.content is None and _path_after_moves(file.origin, moves) == file.path.text:
         return None
@@ -271,6 +267,7 @@ def _file_change(
         before=file.origin,
         content=file.content,
         before_hash=before_hash,
+        writers=file.writers,
     )
 
 

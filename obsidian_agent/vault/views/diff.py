@@ -8,9 +8,11 @@ a line or two.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from difflib import Match, SequenceMatcher
 from itertools import accumulate
+
+from msgspec import Struct
 
 CONTEXT = 3
 DIFFLIB_LIMIT = 3_000
@@ -49,6 +51,47 @@ def unified_diff(before: bytes | None, after: bytes | None, old_name: str, new_n
     for group in _hunks(_opcodes(old, new)):
         _render(group, old, new, parts)
     return "".join(parts)
+
+
+class TextEdit(Struct, frozen=True):
+    """A run of changed lines: at line `start` (from 0), `old` lines are replaced by `new` ones.
+
+    The lines have their ends.
+    """
+
+    start: int
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+def text_edits(before: bytes, after: bytes) -> list[TextEdit]:
+    """Return the edits from one text to another, in the order and number of their diff's runs.
+
+    Return none if one of them is not UTF-8.
+    """
+    try:
+        old, new = _lines(before), _lines(after)
+    except UnicodeDecodeError:
+        return []
+    return [
+        TextEdit(i1, tuple(old[i1:i2]), tuple(new[j1:j2]))
+        for _, i1, i2, j1, j2 in _opcodes(old, new)
+    ]
+
+
+def without_edits(before: bytes, after: bytes, left_out: Collection[TextEdit]) -> bytes:
+    """Return `after` without some of its edits: these lines are as in `before`."""
+    edits = text_edits(before, after)
+    if not any(edit in left_out for edit in edits):
+        return after
+    old = _lines(before)
+    lines: list[str] = []
+    at = 0
+    for edit in edits:
+        lines += old[at : edit.start]
+        lines += edit.old if edit in left_out else edit.new
+        at = edit.start + len(edit.old)
+    return "".join([*lines, *old[at:]]).encode()
 
 
 def _lines(data: bytes | None) -> list[str]:

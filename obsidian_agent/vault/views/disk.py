@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
 
-from obsidian_agent.dataclass import dataclass, field
+from msgspec import Struct, field
+
 from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.vault.filesystem.inventory import Inventory, differences, inventory_of
 from obsidian_agent.vault.filesystem.store import (
@@ -18,6 +19,7 @@ from obsidian_agent.vault.filesystem.store import (
     not_a_file,
     not_a_folder,
 )
+from obsidian_agent.vault.index.file_names import FileNames
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.paths.path import (
     ROOT,
@@ -31,14 +33,12 @@ from obsidian_agent.vault.paths.rules import PLAIN
 from obsidian_agent.vault.views.view import FileStat, VaultEntry, VaultView, sorted_twins
 
 
-@dataclass(slots=True)
-class _Item:
+class _Item(Struct):
     kind: ScanKind
     link: bool
 
 
-@dataclass
-class _Listing:
+class _Listing(Struct, dict=True):
     """One folder at the time it was listed, without protected names."""
 
     path: VaultPath
@@ -82,6 +82,7 @@ class DiskView(VaultView):
         self._folders: dict[str, VaultPath | None] = {"": ROOT}
         self._folder_twins: dict[str, tuple[VaultPath, ...]] = {"": (ROOT,)}
         self._make_index = make_index
+        self._names = FileNames(store)
         self._index: VaultIndex | None = None
 
     @property
@@ -215,6 +216,9 @@ class DiskView(VaultView):
     def real(self, path: VaultPath) -> VaultPath:
         """Return the path of the entry at `path` with all links resolved."""
         return self._store.resolve(path) if self._has_link(path) else path
+
+    def names(self, path: VaultPath) -> Sequence[VaultPath]:
+        return self._names(path)
 
     def differences(self, before: Inventory) -> Iterator[tuple[str, str]]:
         """Yield how this view differs from an inventory: a path and what happened to it."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cached_property
 
 from obsidian_agent import budget
-from obsidian_agent.errors import Problem, VaultError
+from obsidian_agent.errors import Problem
 from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.filesystem.store import missing
 from obsidian_agent.vault.index.index import NO_FACTS, Facts, NoteContent, VaultIndex
@@ -18,19 +18,13 @@ from obsidian_agent.vault.views.view import FileStat, VaultEntry, VaultView
 class FilteredView(VaultView):
     """A view in which hidden files and folders do not exist.
 
-    `is_denied` decides by path what is hidden; `real` resolves links. A link to something hidden is
-    hidden too, and so is a folder in which every file is hidden.
+    `is_denied` decides by path what is hidden. A link or hard link to something hidden is hidden
+    too, and so is a folder in which every file is hidden.
     """
 
-    def __init__(
-        self,
-        inner: VaultView,
-        is_denied: Callable[[VaultPath], bool],
-        real: Callable[[VaultPath], VaultPath],
-    ) -> None:
+    def __init__(self, inner: VaultView, is_denied: Callable[[VaultPath], bool]) -> None:
         self.inner = inner
         self.is_denied = is_denied
-        self._real = real
         self._hidden = {ROOT.text: False}  # a vault in which everything is hidden is empty
         self._index: VaultIndex | None = None
 
@@ -41,12 +35,12 @@ class FilteredView(VaultView):
         return self._index
 
     def is_hidden(self, path: VaultPath) -> bool:
-        """Return whether a path is hidden or leads to something hidden."""
+        """Return whether a path is hidden or leads to something hidden, as a hard link does."""
         hidden = self._hidden.get(path.text)
         if hidden is None:
             hidden = self._hidden[path.text] = (
                 self.is_denied(path)
-                or self._leads_to_hidden(path)
+                or any(map(self.is_denied, self.inner.names(path)))
                 or (self._is_folder(path) and path.text in self._emptied_folders)
             )
         return hidden
@@ -112,6 +106,9 @@ class FilteredView(VaultView):
     def real(self, path: VaultPath) -> VaultPath:
         return self.inner.real(path)
 
+    def names(self, path: VaultPath) -> Sequence[VaultPath]:
+        return self.inner.names(path)
+
     def inventory(self, path: VaultPath) -> Inventory | None:
         """Return what moves along with the entry at `path`, including hidden files."""
         self._check_visible(path)
@@ -124,13 +121,6 @@ class FilteredView(VaultView):
         """Raise FILE_NOT_FOUND for a hidden path."""
         if self.is_hidden(path):
             raise missing(path)
-
-    def _leads_to_hidden(self, path: VaultPath) -> bool:
-        try:
-            real = self._real(path)
-        except VaultError:
-            return False  # a link to nothing or out of the vault: the inner view refuses it
-        return real.text != path.text and self.is_denied(real)
 
 
 class FilteredIndex(VaultIndex):

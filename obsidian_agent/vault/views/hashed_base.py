@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.filesystem.inventory import HASHED_FILE, Inventory
 from obsidian_agent.vault.paths.path import VaultPath, collision_key
 from obsidian_agent.vault.views.changes import content_hash
@@ -20,6 +21,8 @@ class HashedBase:
         self.view = view
         self._hashes: dict[str, str] = {}
         self._sizes: dict[str, int] = {}
+        self._read: list[VaultPath] = []
+        """The files with a hash."""
         self._inventories: dict[str, Inventory | None] = {}
         self._cache: dict[str, bytes] = {}
         self._cached_bytes = 0
@@ -32,6 +35,7 @@ class HashedBase:
             data = self.view.read(path)
             if path.text not in self._hashes:
                 self._hashes[path.text], self._sizes[path.text] = content_hash(data), len(data)
+                self._read.append(path)
             self._cached_bytes += len(data)
             if self._cached_bytes > _CACHED_BYTES:
                 self._cache, self._cached_bytes = {}, len(data)
@@ -49,6 +53,10 @@ class HashedBase:
             self.read(path)
             known = self._hashes[path.text]
         return known
+
+    def changed(self, now: VaultView) -> list[VaultPath]:
+        """Return the files that have other contents in `now` than when they were read."""
+        return [path for path in self._read if _hash_in(now, path) != self._hashes[path.text]]
 
     def size_of(self, path: VaultPath) -> int:
         """Return the number of bytes of a file when it was first read."""
@@ -83,3 +91,10 @@ class HashedBase:
         if self._trash_names is None:
             self._trash_names = frozenset(map(collision_key, self.view.trash_names()))
         return self._trash_names
+
+
+def _hash_in(view: VaultView, path: VaultPath) -> str | None:
+    try:
+        return content_hash(view.read(path))
+    except VaultError:
+        return None

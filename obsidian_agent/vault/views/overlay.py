@@ -1,10 +1,10 @@
 """The overlay of a vault: what each step of a dry run sees, and in the end the exact `ChangeSet`.
 
 The overlay stores only what differs from its base. A move of a folder moves every entry below it in
-the tables, so that every lookup is one dictionary access. Structural operations are logged as they
-happen. Contents are stored per file and written once, by the last instance that touched the file; a
-rename of the file or of a folder above it counts as a touch. So a file that moves on disk still has
-its original content, and every prefix of the operations leaves a consistent vault.
+the tables, so that every lookup is one dictionary access. Moves, deletions and new folders are
+logged as they happen. Contents are stored per file and written once, by the last instance that
+touched the file; a rename of the file or of a folder above it counts as a touch. So files are moved
+on disk before they are rewritten, and every prefix of the operations leaves a consistent vault.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from collections.abc import Collection, Iterator, Sequence
 from operator import attrgetter
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from obsidian_agent import budget
-from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.index.index import VaultIndex
@@ -69,10 +70,13 @@ class OverlayVault(VaultView):
         self._log = StructureLog(self._rollback)
         self._cursors: dict[str, tuple[bytes, CursorMark]] = {}
         self._joined: dict[tuple[int, int], None] = {}
-        """Pairs of instances, the second of which deleted what the first had written."""
+        """Pairs of instances, the second of which deleted what the first had written.
+
+        See `ChangeSet.joined`.
+        """
         self._trashed: dict[str, None] = {}
         self._linked: dict[tuple[str, int], None] = {}
-        """Files that were changed through a link, each with the instance that did it."""
+        """Files that were changed through a symbolic link, each with the instance that did it."""
         self._index: VaultIndex | None = None
 
     # --- reading ----------------------------------------------------------------------------------
@@ -115,7 +119,7 @@ class OverlayVault(VaultView):
         return node.entry if node is not None else self.before.view.locate(path)
 
     def _real_path(self, path: VaultPath) -> VaultPath | None:
-        """Return the path with links resolved, or None if the target is deleted."""
+        """Return the path with symbolic links resolved, or None if the target is deleted."""
         node = self._entries.get(path)
         origin = path if node is None else node.origin
         if origin is None or origin.is_root or (node is not None and node.content is not None):
@@ -138,7 +142,7 @@ class OverlayVault(VaultView):
         return entry.path if entry is not None else self.before.path_of(path) or path
 
     def _content_path(self, path: VaultPath) -> VaultPath:
-        """Return the path of the file with the content of `path`. Raise FILE_NOT_FOUND."""
+        """Return the path of the file that stores the content of `path`. Raise FILE_NOT_FOUND."""
         spelled = self._spelled(path)
         real = None if self._is_deleted(spelled) else self._real_path(spelled)
         if real is None:
@@ -216,8 +220,14 @@ class OverlayVault(VaultView):
     def real(self, path: VaultPath) -> VaultPath:
         return self._real_path(path) or path
 
+    def names(self, path: VaultPath) -> Sequence[VaultPath]:
+        origin = self.origin(path)
+        origins = () if origin is None else self.before.view.names(origin)
+        now = (self.current(name) for name in origins)
+        return tuple(dict.fromkeys([path, *(name for name in now if name is not None)]))
+
     def inventory(self, path: VaultPath) -> Inventory | None:
-        """Return None: the operations of the overlay already verify what it displays."""
+        """Return None: each `Move` of the overlay has the inventory of its original."""
         return None
 
     def trash_names(self) -> Collection[str]:
@@ -228,7 +238,10 @@ class OverlayVault(VaultView):
         return self._entries.is_created(path)
 
     def cursor_mark(self, origin: VaultPath) -> tuple[bytes, CursorMark] | None:
-        """Return content and cursor of an original file after the last editor step on it."""
+        """Return the content and the cursor after the last editor step on a file.
+
+        `origin` is the file's path before the plan.
+        """
         return self._cursors.get(origin.text)
 
     def trash_target(self, path: VaultPath) -> VaultPath:
@@ -300,7 +313,7 @@ class OverlayVault(VaultView):
             self._rollback.put(self._cursors, origin.text, (change.content, change.cursor))
         real = self._content_path(entry.path)
         if real != entry.path:
-            # A link may lead to a file that is never written.
+            # The symbolic link may point to a protected file.
             paths.parse(real.text, paths.PathUse.UPDATE)
             self._modify(replace(change, path=real), instance)
             self._rollback.put(self._linked, (real.text, instance), None)
@@ -311,7 +324,7 @@ class OverlayVault(VaultView):
             and node.content != change.content
         ):
             raise ToolError(
-                f"{real} would be changed twice, because a link leads to it.",
+                f"{real} would be changed twice, once through a symbolic link.",
                 code="CONFLICT",
                 path=real.text,
                 hint="Name only the note itself.",
@@ -358,7 +371,7 @@ class OverlayVault(VaultView):
         """Raise FILE_EXISTS unless `twin` is another file and may be overwritten."""
         if self._real_path(twin) == self._real_path(entry.path):
             raise ToolError(
-                f"{twin} and {entry.path} are the same file: one is a link to the other.",
+                f"{twin} and {entry.path} are the same file: one is a symbolic link to the other.",
                 code="FILE_EXISTS",
                 path=change.new_path.text,
                 hint="Choose another name.",
@@ -433,14 +446,14 @@ class OverlayVault(VaultView):
         folder: bool,
         trash: bool = False,
     ) -> Move:
-        """Return a move that requires the original state of the entry from `origin`.
+        """Return a move that runs only if the entry is still in its original state.
 
-        A folder that the plan created (None) has no original state.
+        `origin` is the original path; None for a folder that the plan created.
         """
         if origin is not None and path.parent != target.parent and self.before.view.is_link(origin):
-            # Its target may be relative to its folder.
+            # The target of the link may be relative to its folder.
             raise ToolError(
-                f"{path} is a link, which would lead elsewhere from another folder.",
+                f"{path} is a symbolic link, which may not work from another folder.",
                 code="PATH_NOT_ALLOWED",
                 path=path.text,
             )
@@ -459,7 +472,7 @@ class OverlayVault(VaultView):
     def _drop_new_folder(self, folder: VaultPath, below: list[VaultEntry]) -> bool:
         """Drop a folder that this plan created, instead of moving it to the trash.
 
-        Return False if something of the original vault is in it or was moved through it.
+        Return False if an original file or folder is in it, or was moved into it and out again.
         """
         inside = [folder, *(entry.path for entry in below)]
         if any(self.origin(path) is not None for path in inside):
@@ -502,7 +515,7 @@ class OverlayVault(VaultView):
         return created
 
     def _in_existing_spelling(self, path: VaultPath, instance: int) -> VaultPath:
-        """Return the path below its parents as the vault spells them; create missing parents."""
+        """Create the missing parents of a path. Return it in the vault's spelling."""
         return path.rebased(path.parent, self._make_folders(path.parent, instance))
 
     # --- the result -------------------------------------------------------------------------------
@@ -524,7 +537,12 @@ class OverlayVault(VaultView):
                 operations.append(OwnedOperation(write, node.touched))
         operations.sort(key=attrgetter("instance"))
         files = [
-            MovedFile(node.path, node.origin, None if node.path.text in unchanged else node.content)
+            MovedFile(
+                node.path,
+                node.origin,
+                None if node.path.text in unchanged else node.content,
+                node.writers,
+            )
             for node in nodes
             if node.kind == "file"
         ]

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final, TypeVar
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import (
     Deletion,
@@ -70,8 +71,7 @@ def _restore(table: dict[Any, Any], key: Any, value: Any) -> None:
         table[key] = value
 
 
-@dataclass(frozen=True, slots=True)
-class OverlayNode:
+class OverlayNode(Struct, frozen=True):
     """An entry that the base does not have at this path: new, changed or moved here."""
 
     path: VaultPath

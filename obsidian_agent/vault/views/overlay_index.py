@@ -59,11 +59,7 @@ class OverlayIndex(VaultIndex):
         return heapq.merge(old, sorted(delta.files.values()))
 
     def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
-        return (
-            entry.path
-            for entry in self._view.walk(folder)
-            if entry.kind == "file" and entry.path.is_note
-        )
+        return self._view.notes(folder)
 
     def facts(self, path: VaultPath) -> Facts:
         budget.check()

@@ -48,11 +48,7 @@ class ScanIndex(VaultIndex):
         return iter(self._files)
 
     def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
-        return (
-            entry.path
-            for entry in self._view.walk(folder)
-            if entry.kind == "file" and entry.path.is_note
-        )
+        return self._view.notes(folder)
 
     def facts(self, path: VaultPath) -> Facts:
         facts = self._facts.get(path.text)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal, Protocol
 
-from obsidian_agent.dataclass import dataclass
+from msgspec import Struct
+
 from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
@@ -13,8 +14,7 @@ from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 EntryKind = Literal["file", "folder"]
 
 
-@dataclass(frozen=True, slots=True)
-class FileStat:
+class FileStat(Struct, frozen=True):
     """Size in bytes and times of a file, in milliseconds since the epoch."""
 
     size: int
@@ -25,8 +25,7 @@ class FileStat:
     """Device and inode of a file with several names (hard links)."""
 
 
-@dataclass(frozen=True, slots=True)
-class VaultEntry:
+class VaultEntry(Struct, frozen=True):
     """A file or folder, with its path spelled as in the listing."""
 
     path: VaultPath
@@ -39,8 +38,8 @@ class VaultView(Protocol):
     A path names the entry with exactly this spelling, else the first one that is equal in NFC. Case
     is significant. Two names on disk that differ only in their Unicode form are two files.
 
-    Protected names, such as folders that begin with a dot, do not exist for a view. Errors are
-    `VaultError`s with the codes of the plan language.
+    A view hides protected names, such as folders that begin with a dot. Errors are `VaultError`s
+    with the codes of the plan language.
     """
 
     @property
@@ -60,9 +59,9 @@ class VaultView(Protocol):
         return next(iter(self.twins(path)), None)
 
     def twins(self, path: VaultPath) -> Sequence[VaultPath]:
-        """Return the paths of existing entries that equal `path` in NFC and case folding.
+        """Return the existing paths that equal `path` after NFC normalization and case folding.
 
-        `path` itself comes first, then what is equal in NFC, then the others by text.
+        `path` itself comes first, then paths that differ only in Unicode form, then the others.
         """
         ...
 
@@ -92,6 +91,12 @@ class VaultView(Protocol):
         """Yield every file and folder below a folder, all sorted by the text of the path."""
         ...
 
+    def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
+        """Yield the Markdown files below a folder, sorted by path."""
+        for entry in self.walk(folder):
+            if entry.kind == "file" and entry.path.is_note:
+                yield entry.path
+
     def origin(self, path: VaultPath) -> VaultPath | None:
         """Return the original path of the file that is now at `path`, None if new or missing."""
         ...
@@ -108,8 +113,15 @@ class VaultView(Protocol):
         """Return the path of the entry at `path` with symbolic links resolved."""
         ...
 
+    def names(self, path: VaultPath) -> Sequence[VaultPath]:
+        """Return `path`, its target through links, and the hard links of that file."""
+        ...
+
     def inventory(self, path: VaultPath) -> Inventory | None:
-        """Return what moves along with the entry at `path`, None where nothing can be moved."""
+        """Return the files that a move of the entry at `path` would move, to be checked before it.
+
+        Return None if there is nothing to check.
+        """
         ...
 
     def trash_names(self) -> Collection[str]:
@@ -130,7 +142,10 @@ def locate_by_name(view: VaultView, name: str, kind: EntryKind | None = None) ->
 
 
 def find_conflict(view: VaultView, target: VaultPath, moving: VaultPath) -> VaultPath | None:
-    """Return an entry other than `moving` that has the name `target` on some file system."""
+    """Return an existing entry that prevents `moving` from being renamed to `target`, or None.
+
+    Names that differ only in case or Unicode form conflict, as they do on some file systems.
+    """
     return next((twin for twin in view.twins(target) if twin != moving), None)
 
 

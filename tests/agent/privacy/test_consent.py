@@ -1,8 +1,9 @@
-"""Who gets to see what: over a whole turn, with a person whose answers are known."""
+"""Consent to send files, over whole turns with a user whose answers are known."""
 
 from __future__ import annotations
 
 import json
+import os
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,7 @@ from obsidian_agent.services.focus import Focus
 from obsidian_agent.tools.core.tool import EditorPosition, Selection
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 from obsidian_agent.vault.paths.patterns import PathRules
+from support import symbolic_link
 
 READ_TWO = calls(
     call("vault__readFiles", filePaths=["Garden.md", "Finance/bank.md"], why="To compare.")
@@ -41,7 +43,7 @@ def leaked(text: str) -> list[str]:
     return [secret for secret in SECRETS if secret in text]
 
 
-# --- files --------------------------------------------------------------------------------------------------------------------
+# --- files ---
 
 
 async def test_files_are_asked_for_by_a_checklist(desk: Desk) -> None:
@@ -139,7 +141,7 @@ async def test_a_question_that_fails_is_a_no(desk: Desk) -> None:
     assert leaked(everything_sent(provider)) == []
 
 
-# --- results ------------------------------------------------------------------------------------------------------------------
+# --- results ---
 
 
 async def test_a_search_shows_what_it_would_send(desk: Desk) -> None:
@@ -276,7 +278,7 @@ async def test_lists_are_paged(make_desk: Callable[..., Desk]) -> None:
     assert linking["hasMore"] is True
 
 
-# --- the scopes of an answer --------------------------------------------------------------------------------------------------
+# --- the scopes of an answer ---
 
 READ_BANK = calls(call("vault__readFile", path="Finance/bank.md"))
 
@@ -325,7 +327,7 @@ async def test_for_this_folder_is_for_everything_in_it_but_what_was_left_out(des
 
 
 async def test_this_folder_is_the_one_of_what_is_asked_for(desk: Desk) -> None:
-    """What is settled already does not make it larger."""
+    """Earlier decisions do not enlarge it."""
     desk.rules = SharingRules.of(allow=["Garden.md"])
     desk.person.decide = lambda request: ShareDecision("folder")
     await desk.turn(
@@ -348,7 +350,7 @@ async def test_a_new_conversation_knows_nothing_of_that(desk: Desk) -> None:
     assert len(desk.person.asked) == 2
 
 
-# --- rules --------------------------------------------------------------------------------------------------------------------
+# --- rules ---
 
 
 async def test_a_rule_allows_without_asking(desk: Desk) -> None:
@@ -362,7 +364,7 @@ async def test_a_rule_allows_without_asking(desk: Desk) -> None:
 
 
 async def test_what_is_denied_does_not_exist(desk: Desk) -> None:
-    """Not in lists, searches, links, hints, errors, dry runs or questions, and no answer of the person can bring it back."""
+    """Omit denied files from lists, searches, links, hints, errors, dry runs and questions."""
     desk.rules = SharingRules.of(allow=["**"], deny=["Private", "bank.md"])
     (Path(desk.store.real_path) / "Garden.md").write_text("# Garden\n[[diary]] [[Finance/bank]]\n")
     (Path(desk.store.real_path) / "Finance" / "ok.md").write_text("[[Private/diary]]")
@@ -417,9 +419,12 @@ async def test_what_is_denied_does_not_exist(desk: Desk) -> None:
     assert not [event for event in events if isinstance(event, ShareRequested)]
 
 
-async def test_a_link_is_no_way_to_what_is_denied(desk: Desk) -> None:
+@pytest.mark.parametrize("link", [symbolic_link, os.link])
+async def test_a_link_is_no_way_to_what_is_denied(
+    desk: Desk, link: Callable[[Path, Path], None]
+) -> None:
     root = Path(desk.store.real_path)
-    (root / "alias.md").symlink_to("Private/diary.md")
+    link(root / "Private/diary.md", root / "alias.md")
     (root / "Open").symlink_to("Private")
     desk.rules = SharingRules.of(allow=["**"], deny=["Private"])
     provider = scripted(
@@ -435,8 +440,12 @@ async def test_a_link_is_no_way_to_what_is_denied(desk: Desk) -> None:
     assert "diary" not in results(provider.requests[1].messages)[2]
 
 
-async def test_an_allowed_folder_does_not_allow_what_its_links_lead_to(desk: Desk) -> None:
-    (Path(desk.store.real_path) / "Projects" / "alias.md").symlink_to("../Finance/bank.md")
+@pytest.mark.parametrize("link", [symbolic_link, os.link])
+async def test_an_allowed_folder_does_not_allow_what_its_links_lead_to(
+    desk: Desk, link: Callable[[Path, Path], None]
+) -> None:
+    root = Path(desk.store.real_path)
+    link(root / "Finance/bank.md", root / "Projects/alias.md")
     desk.rules = SharingRules.of(allow=["Projects"])
     desk.person.decide = no
     provider = scripted(calls(call("vault__readFile", path="Projects/alias.md")), DONE)
@@ -472,7 +481,7 @@ def test_bad_patterns_are_told() -> None:
         SharingRules.of(deny=["../x"])
 
 
-# --- what is open and selected ------------------------------------------------------------------------------------------------
+# --- what is open and selected ---
 
 SELECTED = Selection("The secret number is XK4711Q.", EditorPosition(2, 0), EditorPosition(2, 29))
 
@@ -529,7 +538,7 @@ async def test_a_denied_note_is_not_open_either(make_desk: Callable[..., Desk]) 
     assert desk.person.asked == []
 
 
-# --- another provider ---------------------------------------------------------------------------------------------------------
+# --- another provider ---
 
 
 @pytest.mark.parametrize("decide", [yes, no])
@@ -566,7 +575,7 @@ async def test_another_provider_is_nothing_to_ask_about_when_nothing_was_shared(
     assert "Hello." in everything_sent(other)
 
 
-# --- grants, by themselves ----------------------------------------------------------------------------------------------------
+# --- grants, by themselves ---
 
 PATHS = [
     parse(text, PathUse.READ)
@@ -588,11 +597,11 @@ def answered(draw: st.DrawFn) -> tuple[ShareRequest, ShareDecision]:
 def test_nothing_is_granted_that_no_screen_named(
     history: list[tuple[ShareRequest, ShareDecision]],
 ) -> None:
-    """A grant goes back to an answer for longer than once, that showed the file at this level, or chose something in a folder above it."""
+    """A grant rests on a lasting answer for this file at this level, or for a folder above it."""
     grants = Grants()
     for request, decision in history:
         grants.record(request, decision)
-    gate = Gate(SharingRules(), grants, False, lambda path: path)
+    gate = Gate(SharingRules(), grants, False, lambda path: (path,))
     for path in PATHS:
         for level in Level:
             if gate.allowed(path, level):

@@ -34,7 +34,7 @@ def record(folder: Path) -> AuditRecord:
 
 @pytest.fixture
 def rotated(tmp_path: Path) -> AuditRecord:
-    """A record in two files, the older with lines 1 to 4, the newer with 5 to 7."""
+    """Create a record in two files, the older with lines 1 to 4, the newer with 5 to 7."""
     made = record(tmp_path)
     for number in range(1, 8):
         with patch.object(module, "MAX_BYTES", 0 if number == 5 else 10_000):
@@ -102,7 +102,7 @@ def test_a_line_of_ones_own_making_is_found(rotated: AuditRecord) -> None:
 
 @given(st.integers(0, 200), st.booleans())
 def test_a_crash_at_any_point_leaves_a_record_that_goes_on(length: int, head: bool) -> None:
-    """The bytes of a line reach the disk in part, or whole without the head; what is only there in part never counted."""
+    """A line that reached the disk in part, or without the head, does not count."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
@@ -140,7 +140,7 @@ def test_a_record_that_is_not_there_is_whole(tmp_path: Path) -> None:
     assert record(tmp_path / "none").entries() == []
 
 
-# --- what was sent ----------------------------------------------------------------------------------------------------
+# --- what was sent ---
 
 TWO = calls(
     call("vault__readFiles", filePaths=["Garden.md", "Finance/bank.md"]),

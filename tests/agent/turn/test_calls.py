@@ -292,7 +292,7 @@ LOOK = (calls(call("vault__searchText", query="secret")), {"text": "Done."})
 
 
 def changing(desk: Desk, *decisions: ShareDecision) -> None:
-    """The person decides in this order, the last one for ever after."""
+    """Answer questions in this order, the last answer for all further ones."""
     left = list(decisions)
 
     def decide(request: ShareRequest) -> ShareDecision:

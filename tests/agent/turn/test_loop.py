@@ -407,7 +407,7 @@ async def test_an_empty_answer_and_a_cut_one(desk: Desk) -> None:
     assert answer == Answer("Half")
 
 
-# --- cancelling ---------------------------------------------------------------------------------------------------------------
+# --- cancelling ---
 
 
 @dataclass
@@ -516,7 +516,7 @@ def _result(desk: Desk, call_id: str) -> str:
     )
 
 
-# --- proposing ----------------------------------------------------------------------------------------------------------------
+# --- proposing ---
 
 
 async def test_a_good_proposal_is_a_plan(desk: Desk) -> None:
@@ -558,7 +558,7 @@ async def test_an_invalid_plan_goes_back_with_all_problems(desk: Desk) -> None:
 
 
 async def test_what_the_dry_run_finds_goes_back_without_a_word_of_a_note(desk: Desk) -> None:
-    """A name made from a note's text is in the preview's message; the model only learns which step fails, and how."""
+    """Only the user's preview shows names made from notes; the model learns which step fails."""
     leak = {
         **GOOD,
         "steps": [
@@ -651,7 +651,7 @@ async def test_who_only_answers_is_offered_no_plan(make_desk: Callable[..., Desk
     assert isinstance(events[-1], Answer)
 
 
-# --- models without tools -----------------------------------------------------------------------------------------------------
+# --- models without tools ---
 
 NO_TOOLS = {"error": {"code": "API_TOOLS_UNSUPPORTED", "message": "No tools here."}}
 

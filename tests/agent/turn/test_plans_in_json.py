@@ -21,7 +21,8 @@ from obsidian_agent.agent.events import (
     TokensUsed,
     TurnFailed,
 )
-from obsidian_agent.agent.planner import PlanRequest, Sampling
+from obsidian_agent.agent.planner import PlanRequest
+from obsidian_agent.agent.replies import Sampling
 from obsidian_agent.agent.turn.loop import MAX_REQUESTS
 from obsidian_agent.agent.turn.proposals import FAILED
 from obsidian_agent.errors import ProviderError
@@ -73,7 +74,7 @@ async def play(
 
 
 async def no_sleep(seconds: float) -> None:
-    """The clock is not waited for."""
+    """Return at once."""
 
 
 def ends(events: list[AgentEvent]) -> list[AgentEvent]:

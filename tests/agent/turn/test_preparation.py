@@ -1,10 +1,11 @@
-"""What goes along with a message, asked about and within the window; and making room in long conversations."""
+"""The files and the history that accompany a message, within the context window."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from agents import (
     Desk,
@@ -117,10 +118,10 @@ async def test_what_does_not_fit_is_left_out_and_told(make_desk: Callable[..., D
     events = await turn(desk, model, "@Big/", window=prefix.tokens + 22_000)
     assert "CONTEXT_FULL" in notices(events)
     assert sum(len(message.text) for message in model.requests[0].messages[1:]) < 4 * 22_000
-    assert "CUT" in model.requests[0].messages[-1].text
+    assert "TRUNCATED" in model.requests[0].messages[-1].text
 
 
-async def test_a_full_window_has_older_turns_summarised(desk: Desk) -> None:
+async def test_a_full_window_has_older_turns_summarized(desk: Desk) -> None:
     long = "very long answer " * 1500
     model = scripted(
         {"text": long},

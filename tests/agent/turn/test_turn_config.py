@@ -1,4 +1,4 @@
-"""What the settings and the vault's own agents come to in a turn, as the program builds it."""
+"""The configuration of a turn, from the settings and the vault's own agents."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ async def test_a_changed_setting_counts_from_the_next_message_on(wiring: Wiring)
 
 
 def test_in_the_app_the_settings_say_what_plans_may_do(wiring: Wiring) -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     app = build_session(replace(wiring, policy=None))
     assert (app.plans.policy.allow_deletes, app.plans.policy.allow_commands) == (False, False)

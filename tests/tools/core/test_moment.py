@@ -1,4 +1,4 @@
-"""Moment.js formats, against values that Moment.js itself documents, and against the calendar of the standard library."""
+"""Moment.js formats, against documented values and the calendar of the standard library."""
 
 from __future__ import annotations
 

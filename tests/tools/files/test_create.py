@@ -8,7 +8,7 @@ from obsidian_agent.vault.views.changes import content_hash
 NOW_MS = 1773480600000.0
 
 
-# --- vault.ensureFolder -------------------------------------------------------------------------------------------------------
+# --- vault.ensureFolder ---
 
 
 def test_ensure_folder_makes_it_with_its_parents(bench):
@@ -54,7 +54,7 @@ def test_a_file_among_the_parents_is_no_folder(bench):
     )
 
 
-# --- vault.createFile ---------------------------------------------------------------------------------------------------------
+# --- vault.createFile ---
 
 
 def test_create_file_makes_file_and_parents(bench):
@@ -182,7 +182,7 @@ def test_content_that_no_file_can_hold(bench):
     assert bench().refusal("vault.createFile", path="a.md", content="\ud800") == "ARGUMENT_INVALID"
 
 
-# --- vault.writeFile ----------------------------------------------------------------------------------------------------------
+# --- vault.writeFile ---
 
 
 def test_write_file_keeps_nothing(bench):
@@ -379,12 +379,21 @@ def test_beside_the_others_and_named_like_them(bench, files, args, path):
 
 def test_the_last_daily_note_that_exists(bench):
     vault = bench(dict.fromkeys(["2026-02-27.md", "2026-03-01.md", "2026-03-20.md"], ""))
-    ask = {"period": "day", "offset": -1, "existing": True}
-    assert vault.run("util.periodNote", **ask)["path"] == "2026-03-01.md"
+    (last,) = vault.run("util.periodNotes", period="day")["files"]
+    assert last["path"] == "2026-03-01.md"
     assert vault.warnings == ["FILE_NOT_FOUND"]
     assert vault.run("util.periodNote", period="day", offset=-1)["path"] == "2026-03-13.md"
     with pytest.raises(ObsidianAgentError, match="neither does an earlier"):
-        bench({"2026-03-20.md": ""}).run("util.periodNote", **ask)
+        bench({"2026-03-20.md": ""}).run("util.periodNotes", period="day")
+
+
+def test_the_notes_of_the_last_periods_that_exist(bench):
+    days = dict.fromkeys(["2026-03-07.md", "2026-03-08.md", "2026-03-12.md", "2026-03-14.md"], "")
+    files = bench(days).run("util.periodNotes", period="day", count=6)["files"]
+    assert [file["path"] for file in files] == ["2026-03-08.md", "2026-03-12.md"]
+    months = dict.fromkeys(["M/2025-11.md", "M/2026-02.md", "M/2026-03.md"], "")
+    files = bench(months).run("util.periodNotes", period="month", count=12)["files"]
+    assert [file["path"] for file in files] == ["M/2025-11.md", "M/2026-02.md"]
 
 
 def test_the_one_template_that_is_named_after_it(bench):

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.links.link_text import LinkStyle
 
-# --- vault.rename -------------------------------------------------------------------------------------------------------------
+# --- vault.rename ---
 
 
 def test_rename_a_file(bench):
@@ -93,7 +93,7 @@ def test_a_folder_to_move_into_is_explained(bench):
     assert "'D/a.md'" in caught.value.problem().message
 
 
-# --- vault.delete -------------------------------------------------------------------------------------------------------------
+# --- vault.delete ---
 
 
 def test_delete_moves_to_the_trash_under_a_free_name(bench):
@@ -137,7 +137,7 @@ def rename(vault, old, new, **more):
     return vault.run("vault.rename", **{"from": old, "to": new, **more})
 
 
-# --- one link, each way of writing it -----------------------------------------------------------------------------------------
+# --- one link, each way of writing it ---
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_a_card_has_the_exact_path_even_where_a_link_would_do_without(bench):
     assert vault.text("from.md") == "[[note]]"
 
 
-# --- where things are ---------------------------------------------------------------------------------------------------------
+# --- where things are ---
 
 
 @pytest.mark.parametrize(
@@ -342,7 +342,7 @@ def test_later_steps_see_the_links_of_earlier_ones(bench):
     ]
 
 
-# --- the vault's settings -----------------------------------------------------------------------------------------------------
+# --- the vault's settings ---
 
 
 @pytest.mark.parametrize(
@@ -369,7 +369,7 @@ def test_in_the_root_a_bare_name_is_a_path_where_paths_are_wanted(bench):
     assert vault.text("from.md") == "[[B/y]]"
 
 
-# --- what cannot be done ------------------------------------------------------------------------------------------------------
+# --- what cannot be done ---
 
 
 def test_a_name_that_would_hide_a_link_is_refused(bench):
@@ -421,7 +421,7 @@ def test_instructions_of_other_agents_are_not_written(bench):
     assert vault.text("sub/Agents.md") == "[[Old]]"
 
 
-# --- warnings -----------------------------------------------------------------------------------------------------------------
+# --- warnings ---
 
 
 def test_without_updates_a_warning_says_what_breaks(bench):
@@ -499,7 +499,7 @@ def test_every_tool_that_makes_a_file_warns(bench, tool, args):
     assert vault.warnings == []
 
 
-# --- bases --------------------------------------------------------------------------------------------------------------------
+# --- bases ---
 
 BASES = {
     "F/Books.md": "",

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.vault.views.changes import content_hash
 
-# --- vault.readFile -----------------------------------------------------------------------------------------------------------
+# --- vault.readFile ---
 
 
 def test_read_file_answers_the_bytes_as_they_are(bench):
@@ -94,7 +94,7 @@ def test_arguments_are_strict(bench):
             bench({"a.md": ""}).run("vault.readFile", path="a.md", **wrong)
 
 
-# --- vault.readFiles ----------------------------------------------------------------------------------------------------------
+# --- vault.readFiles ---
 
 
 def test_read_files_tells_errors_one_by_one(bench):
@@ -113,7 +113,7 @@ def test_read_files_of_nothing(bench):
     assert bench().run("vault.readFiles", filePaths=[]) == {"files": []}
 
 
-# --- vault.listFiles ----------------------------------------------------------------------------------------------------------
+# --- vault.listFiles ---
 
 VAULT = {
     "b.md": "12",

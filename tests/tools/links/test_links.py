@@ -1,4 +1,4 @@
-"""A rename keeps what definitions and HTML refer to, tells what it cannot keep, and the graph stays Obsidian's."""
+"""A rename updates or reports definitions and HTML, and the graph equals Obsidian's."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ def test_a_note_too_long_for_it_is_told_with_its_lines(bench):
     assert "line 3" in problem.message
 
 
-# --- links to headings and blocks -------------------------------------------------------------------------------------
+# --- links to headings and blocks ---
 
 ANCHORED = {
     "Deep/a.md": (
@@ -373,7 +373,7 @@ def test_tasks_and_lines_take_their_links_along(bench):
     )
 
 
-# --- addresses of Obsidian ---------------------------------------------------------------------------------------------
+# --- addresses of Obsidian ---
 
 OPEN = "obsidian://open?vault=vault0&file="
 

@@ -84,7 +84,7 @@ def test_bullets(bench):
     }
 
 
-# --- items of lists ---------------------------------------------------------------------------------------------------
+# --- items of lists ---
 
 BOOKS = [
     {"name": "Emma", "frontmatter": {"year": 1815, "genre": ["[[Novels|novel]]", "Satire"]}},

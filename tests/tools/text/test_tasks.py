@@ -163,6 +163,49 @@ def test_one_task_by_its_text(bench):
     )
 
 
+@pytest.mark.parametrize(
+    ("leave", "rest"),
+    [
+        ("nothing", "# Mon\n"),
+        ("mark", "# Mon\n- [>] a\n* [>] b\n"),
+        ("link", "# Mon\n- [>] a [[into]]\n* [>] b [[into]]\n"),
+    ],
+)
+def test_take_tasks_leaves_what_is_asked_for(bench, leave, rest):
+    vault = bench({"n.md": "# Mon\n- [ ] a ^id\n\t- more\n* [/] b\n", "into.md": ""})
+    vault.run("vault.takeTasks", path="n.md", into="into.md", leave=leave)
+    assert vault.text("n.md") == rest
+
+
+def test_a_task_that_a_template_has_given_the_other_note_is_not_taken_twice(bench):
+    vault = bench({"n.md": "- [ ] water\n- [ ] call\n- [ ] tidy\n", "into.md": "- [ ] water\n"})
+    template = "- [ ] water\n- [ ] tidy\n"
+    output = vault.run("vault.takeTasks", path="n.md", into="into.md", known=template)
+    assert [item["text"] for item in output["items"]] == ["call", "tidy"]
+    assert vault.text("n.md") == ""
+
+
+def test_overdue_tasks_are_postponed_and_nothing_else(bench):
+    note = "- [ ] a 📅 2026-03-13\n- [x] b 📅 2026-03-13\n- [/] c [due:: 2026-01-01]\n- [ ] d\n"
+    vault = bench(
+        {"n.md": note, "o.md": "- [ ] e 📅 2026-03-14\n```\n- [ ] f 📅 2020-01-01\n```\n"}
+    )
+    output = vault.run("vault.postponeTasks", due="2026-03-20")
+    assert output == {"files": [{"path": "n.md", "count": 2}], "total": 2}
+    assert vault.text("n.md") == (
+        "- [ ] a 📅 2026-03-20\n- [x] b 📅 2026-03-13\n- [/] c [due:: 2026-03-20]\n- [ ] d\n"
+    )
+
+
+def test_of_equal_tasks_the_one_nearest_to_a_line(bench):
+    task = "- [ ] call 📅 2026-03-01\n"
+    vault = bench({"n.md": f"{task}{task}- [x] call 📅 2026-03-01\n"})
+    call = {"path": "n.md", "text": "call 📅 2026-03-01"}
+    assert vault.run("vault.setTaskDue", line=2, due="2026-03-14", **call)["line"] == 2
+    assert vault.run("vault.markTasks", line=9, **call)["count"] == 1
+    assert vault.text("n.md").splitlines()[0] == "- [x] call 📅 2026-03-01"
+
+
 def test_tasks_are_told_by_the_heading_that_both_notes_have(bench):
     note = "# Mon\n\n- [ ] first\n\n## Tasks\n\n- [ ] a\n\t- more\n- [x] old\n\n### Late\n\n- [ ] b\n\n## Only here\n\n- [ ] c\n"
     vault = bench({"from.md": note, "into.md": "# Tue\n\n## Tasks\n\n## Ideas\n"})

@@ -1,4 +1,4 @@
-"""The program's own folder in the vault: small JSON files, and no link followed on the way to them."""
+"""The program's own folder in the vault: small JSON files, reached without following links."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def refusal(attempt: Callable[[], object]) -> VaultError:
     return caught.value
 
 
-# --- opening ------------------------------------------------------------------------------------------------------------------
+# --- opening ---
 
 
 def test_open_says_what_to_do(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_close_gives_the_handle_back(vault: Path) -> None:
     store.close()
 
 
-# --- reading ------------------------------------------------------------------------------------------------------------------
+# --- reading ---
 
 
 def test_bytes_come_as_they_are(store: VaultStore, vault: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_name_too_long_for_the_disk(store: VaultStore) -> None:
     assert refusal(lambda: store.read(path)).code == "PATH_INVALID"
 
 
-# --- looking ------------------------------------------------------------------------------------------------------------------
+# --- looking ---
 
 
 def test_scan_tells_kinds_and_links(store: VaultStore, build: Build) -> None:
@@ -226,7 +226,7 @@ def test_case_of_an_empty_vault_is_the_platforms(vault: Path) -> None:
     assert os.listdir(vault) == []
 
 
-# --- writing outside of runs --------------------------------------------------------------------------------------------------
+# --- writing outside of runs ---
 
 
 def test_write_keeps_the_mode_and_leaves_no_litter(
@@ -314,7 +314,7 @@ def test_remove_takes_the_link_not_the_target(store: VaultStore, vault: Path, bu
     assert refusal(lambda: store.remove(at("d"))).code in ("IO_ERROR", "NOT_TEXT")
 
 
-# --- Obsidian's own config ----------------------------------------------------------------------------------------------------
+# --- Obsidian's own config ---
 
 
 def test_config_is_read_by_fixed_names(store: VaultStore, vault: Path) -> None:

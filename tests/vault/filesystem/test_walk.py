@@ -1,4 +1,4 @@
-"""The walk never leaves the vault: links of every kind, no handle left open, and a race against a program that swaps folders."""
+"""The walk stays in the vault: links of every kind, closed handles, and a swapping program."""
 
 from __future__ import annotations
 
@@ -191,13 +191,13 @@ while True:
 
 @pytest.fixture
 def swapped() -> tuple[str, str]:
-    """What the attacker exchanges with a link: its path, and the path of the same thing outside."""
+    """Return the path that the attacker exchanges with a link, and the path outside."""
     return "Notes", "../OUT"
 
 
 @pytest.fixture
 def attacker(vault: Path, build: Build, swapped: tuple[str, str]) -> Iterator[Path]:
-    """A program that exchanges something in the vault and a link to the outside, again and again. Gives the folder outside."""
+    """Swap an entry of the vault with a link to the outside, repeatedly. Yield the outer folder."""
     if not sys.platform.startswith("linux"):
         pytest.skip("renameat2 is Linux's")
     build(
@@ -221,7 +221,7 @@ def attacker(vault: Path, build: Build, swapped: tuple[str, str]) -> Iterator[Pa
 
 
 def rounds(attempt: Callable[[int], None], *, least: int, most: int) -> tuple[int, int]:
-    """Successes and refusals of an attempt, repeated until it ran `least` times and had some of both."""
+    """Repeat an attempt until it ran `least` times, with successes and refusals."""
     won = refused = 0
     while won + refused < least or (min(won, refused) < 20 and won + refused < most):
         try:

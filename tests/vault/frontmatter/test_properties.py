@@ -1,4 +1,4 @@
-"""Edits of properties: the golden cases, every style of value, what is refused, and the laws that hold for all edits."""
+"""Edits of properties: golden cases, every style of value, refusals, and laws for all edits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CASES = [
 
 
 class Yaml12(yaml.SafeLoader):
-    """PyYAML with the implicit types of the YAML 1.2 core schema: a second opinion on what blocks mean."""
+    """PyYAML with the implicit types of the YAML 1.2 core schema: a second opinion on blocks."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, Any]]] = {}
 
@@ -54,7 +54,7 @@ def block_of(note: str) -> str:
 
 
 def properties(note: str, loader: type[yaml.SafeLoader] = Yaml12) -> dict[str, Any]:
-    """The properties as PyYAML reads them, without resolving their names."""
+    """Return the properties as PyYAML reads them, without resolving their names."""
     root = yaml.compose(block_of(note), loader)
     if root is None:
         return {}
@@ -66,7 +66,7 @@ def note_of(*lines: str, newline: str = "\n") -> str:
     return newline.join(("---", *lines, "---", "Body", ""))
 
 
-# --- golden cases -----------------------------------------------------------------------------------------------------------------
+# --- golden cases ---
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{case['id']} {case['name']}" for case in CASES])
@@ -90,7 +90,7 @@ def test_golden_case(case: dict[str, Any]) -> None:
     assert old == value or (case["id"] == "F024" and str(old) == value)
 
 
-# --- where the block is -------------------------------------------------------------------------------------------------------------
+# --- where the block is ---
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_no_block(note: str) -> None:
     assert read_properties(note) == {}
 
 
-# --- reading ------------------------------------------------------------------------------------------------------------------------
+# --- reading ---
 
 
 def test_values_are_read_as_obsidian_reads_them() -> None:
@@ -227,7 +227,7 @@ def test_an_error_names_the_line_of_the_note() -> None:
         edit_properties("---\na: 1\nb: ]\n---\n", set={"a": 2})
 
 
-# --- setting, style by style --------------------------------------------------------------------------------------------------------
+# --- setting, style by style ---
 
 
 @pytest.mark.parametrize(
@@ -414,7 +414,7 @@ def test_other_properties_may_hold_odd_line_ends() -> None:
     )
 
 
-# --- JSON in braces -----------------------------------------------------------------------------------------------------------------
+# --- JSON in braces ---
 
 
 @pytest.mark.parametrize(
@@ -447,7 +447,7 @@ def test_a_block_in_braces(before: str, change: dict[str, Any], after: str) -> N
     assert edit_properties(note_of(before), **change) == note_of(after)
 
 
-# --- removing -----------------------------------------------------------------------------------------------------------------------
+# --- removing ---
 
 
 @pytest.mark.parametrize(
@@ -478,7 +478,7 @@ def test_what_others_refer_to_is_not_removed() -> None:
         edit_properties(note_of("k: &x 1", "b: *x"), remove=["k"])
 
 
-# --- tags ---------------------------------------------------------------------------------------------------------------------------
+# --- tags ---
 
 
 @pytest.mark.parametrize(
@@ -516,7 +516,7 @@ def test_tags_are_added_to_what_is_set() -> None:
     ) == note_of("tags: [d]")
 
 
-# --- refusals -----------------------------------------------------------------------------------------------------------------------
+# --- refusals ---
 
 
 @pytest.mark.parametrize(
@@ -582,7 +582,7 @@ def test_nothing_asked_is_nothing_read() -> None:
     assert edit_properties("---\na: [\n---\n") == "---\na: [\n---\n"
 
 
-# --- new notes ----------------------------------------------------------------------------------------------------------------------
+# --- new notes ---
 
 
 def test_properties_of_a_new_note() -> None:
@@ -597,7 +597,7 @@ def test_properties_of_a_new_note() -> None:
     )
 
 
-# --- laws ---------------------------------------------------------------------------------------------------------------------------
+# --- laws ---
 
 LAW = settings(deadline=None)
 KEYS = ("a", "b", "my key", "tags", "été", "1", "yes")

@@ -65,7 +65,7 @@ def test_without_libyaml_edits_are_the_same(
     assert edited() == fast
 
 
-# --- blocks of simple lines -------------------------------------------------------------------------------------------
+# --- blocks of simple lines ---
 
 LAW = settings(deadline=None)
 LINES = st.lists(

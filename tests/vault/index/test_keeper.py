@@ -1,4 +1,4 @@
-"""The index that lasts says what reading everything says, whatever happened to the vault in between."""
+"""The stored index equals a complete scan, after any changes of the vault."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ TAGS = ["x", "x/y", "X/Z", "x-1", "xy", "ümlaut"]
 
 
 def note(links: list[str], tags: list[str], own: list[str], status: str) -> bytes:
-    """A note with these links, tags in its text and in its properties, and status."""
+    """Return a note with these links, tags in its text and in its properties, and status."""
     words = (
         [f"[[{link}]]" for link in links]
         + [f"#{tag}" for tag in tags]
@@ -148,7 +148,7 @@ def said(index: VaultIndex) -> dict[str, Any]:
 
 @pytest.fixture
 def settled(monkeypatch):
-    """Times of files count at once, so that tests need not wait for clocks."""
+    """Count the times of files at once, so that tests need not wait for clocks."""
     monkeypatch.setattr("obsidian_agent.vault.index.stamps.STABLE_NS", 0)
 
 
@@ -158,7 +158,7 @@ LAW = settings(
 
 
 def assert_true(stored: StoredIndex, store: VaultStore) -> None:
-    """The index says what reading everything says, and counts what that counts."""
+    """Assert that the index answers and counts like a complete scan."""
     scanned = ScanIndex(DiskView(store))
     assert said(stored) == said(scanned)
     files = list(scanned.files())

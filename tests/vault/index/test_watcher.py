@@ -40,7 +40,7 @@ class Watched:
             assert self._changed.wait_for(condition, timeout=60)
 
     def files(self) -> set[str]:
-        """What the index knows now."""
+        """Return the files in the index."""
         latest = self.keeper.latest
         return set() if latest is None else {path.text for path in latest.files()}
 

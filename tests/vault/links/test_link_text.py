@@ -1,4 +1,4 @@
-"""How links are written: the text of new ones, the forms of old ones, and their bytes in a file."""
+"""The text of links: new ones, the forms of old ones, and their bytes in a file."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ NOTE, CANVAS = vault_path("n.md"), vault_path("b.canvas")
 
 
 def written(text: str, target: str) -> str | None:
-    """A note with one link whose target is exchanged."""
+    """Replace the target of a note's only link."""
     data = text.encode()
     edit = target_edit(data, links_in(data)[0], target, canvas=False)
     return None if edit is None else apply(data, [edit]).decode()
@@ -216,7 +216,7 @@ def test_a_card_of_a_canvas():
     assert links_of(CANVAS, apply(data, [edit]))[0].target == 'C# "x"\\y.md'
 
 
-# --- laws -----------------------------------------------------------------------------------------------------------------------
+# --- laws ---
 
 PIECES = [
     *(
@@ -278,7 +278,7 @@ def test_links_alone_are_the_links_of_a_scan(text):
 
 @given(texts, names, names)
 def test_exchanging_plain_names_changes_no_structure(text, old, new):
-    """What `relink` relies on when it does not scan the new bytes again."""
+    """The property on which `relink` relies when it does not scan the new bytes again."""
 
     def filled(name: str) -> bytes:
         return text.replace("L", name).replace("M", name.replace(" ", "%20")).encode()

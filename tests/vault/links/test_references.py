@@ -1,4 +1,4 @@
-"""References that Obsidian's graph does not count: definitions and HTML; where they stand, and where they do not."""
+"""References that Obsidian's graph does not count, definitions and HTML, and their places."""
 
 from __future__ import annotations
 

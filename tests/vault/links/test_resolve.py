@@ -1,4 +1,4 @@
-"""Which file a link means."""
+"""The resolution of links."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ _SOURCES = st.builds(lambda folder: folder + "src.md", _FOLDERS)
 
 
 def _by_the_book(files: Sequence[str], target: str, source: str) -> str | None:
-    """The rules as they are written, looking at every file."""
+    """Resolve by the rules as written, looking at every file."""
 
     def fold(text: str) -> str:
         return paths.parse(text, paths.PathUse.READ).nfc.lower()

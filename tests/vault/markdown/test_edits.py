@@ -40,7 +40,7 @@ def titles(text: str) -> list[tuple[str, int, int]]:
     return [(heading.text, heading.level, heading.line) for heading in markdown.headings(text)]
 
 
-# --- headings -----------------------------------------------------------------------------------------------------------------------
+# --- headings ---
 
 
 def test_headings_with_levels_and_lines() -> None:
@@ -126,7 +126,7 @@ def test_headings_in_other_unicode_forms_are_equal() -> None:
     assert markdown.section("# Cafe\u0301\nx", "Caf\u00e9").heading.line == 1
 
 
-# --- edits --------------------------------------------------------------------------------------------------------------------------
+# --- edits ---
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_law_an_insert_adds_lines_and_changes_none(text: str, content: str, line
         assert "\r" not in result or "\r" in text or "\n" not in text
 
 
-# --- lists --------------------------------------------------------------------------------------------------------------------------
+# --- lists ---
 
 
 def items(text: str) -> list[tuple[str, int, bool | None]]:
@@ -420,7 +420,7 @@ def test_tasks_with_status_and_line() -> None:
     ]
 
 
-# --- slugs --------------------------------------------------------------------------------------------------------------------------
+# --- slugs ---
 
 
 @pytest.mark.parametrize(
@@ -478,7 +478,7 @@ def test_law_a_slug_is_a_name(title: str, length: int) -> None:
     assert name not in {"con", "nul", "aux", "prn"}
 
 
-# --- Obsidian's own answers ---------------------------------------------------------------------------------------------------------
+# --- Obsidian's own answers ---
 
 
 def test_headings_and_items_are_those_of_obsidian(shared: Path) -> None:

@@ -1,4 +1,4 @@
-"""A note takes time in proportion to its size, whatever it is made of: also one that a person pasted, or that was made to be hard."""
+"""A note takes time in proportion to its size, also one that was made to be hard."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from obsidian_agent.vault.markdown.note import links_where, names_in, scan
 from obsidian_agent.vault.markdown.targets import targets_and_tags
 
 SIZES = 1_000, 16_000
-"""Bytes of the smaller and of the larger note: what grows with the square of the size takes 256 times as long, not 16."""
+"""Bytes of the smaller and the larger note: quadratic growth takes 256 times as long, not 16."""
 
 MOST = 80
 """Wide enough for a machine that does much else meanwhile."""

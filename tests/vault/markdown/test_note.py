@@ -1,4 +1,4 @@
-"""What a scan finds, and what hides it."""
+"""The parts of a note that a scan reports, and those that are hidden."""
 
 from __future__ import annotations
 

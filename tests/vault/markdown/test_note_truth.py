@@ -1,4 +1,4 @@
-"""What Obsidian itself said about notes, read in place from the shared data."""
+"""Obsidian's own data about notes, read in place from the shared folder."""
 
 from __future__ import annotations
 

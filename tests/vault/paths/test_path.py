@@ -61,7 +61,7 @@ def path_of(case: dict[str, Any]) -> object:
 
 @dataclass
 class Attempt:
-    """What a tool does with a path, reduced to the gate, the view and the store."""
+    """A tool's use of a path, reduced to the gate, the view and the store."""
 
     store: VaultStore
     view: DiskView
@@ -178,7 +178,7 @@ def test_invariants_of_allowed_cases(
     assert [name for name in os.listdir(vault) if name.lower() == "note.md"] == ["Note.md"]
 
 
-# --- laws ---------------------------------------------------------------------------------------------------------------------
+# --- laws ---
 
 HOSTILE = st.sampled_from(
     [
@@ -275,7 +275,7 @@ def test_clean_components_are_names(text: str) -> None:
 @settings(deadline=None)
 @given(TEXTS)
 def test_disk_names_can_be_asked_for(name: str) -> None:
-    """What a listing shows can be read, and the other way round: `from_disk` and the gate agree on existing names."""
+    """Listed paths can be read, and readable ones are listed: `from_disk` and the gate agree."""
     for folder in (ROOT, parse("Folder", PathUse.FOLDER)):
         asked = verdict(name if folder.is_root else f"Folder/{name}", PathUse.READ)
         try:
@@ -300,7 +300,7 @@ def test_keys_fold_case_and_composition(name: str) -> None:
     assert from_disk(ROOT, name.casefold()).key == from_disk(ROOT, name).key
 
 
-# --- the value ----------------------------------------------------------------------------------------------------------------
+# --- the value ---
 
 
 def test_only_the_gate_makes_paths() -> None:
@@ -414,7 +414,7 @@ def test_reserved_doors_take_plain_names_only(door: Callable[[str], VaultPath], 
         door(name)
 
 
-# --- what is new and what is old ----------------------------------------------------------------------------------------------
+# --- what is new and what is old ---
 
 
 def test_folders_that_exist_are_not_judged_anew() -> None:
@@ -455,7 +455,7 @@ def test_windows_refuses_odd_names_for_reading_too(monkeypatch: pytest.MonkeyPat
             parse(text, PathUse.READ)
 
 
-# --- names made from text -----------------------------------------------------------------------------------------------------
+# --- names made from text ---
 
 
 @pytest.mark.parametrize(

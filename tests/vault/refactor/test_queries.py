@@ -15,6 +15,7 @@ from obsidian_agent.vault.refactor.queries import (
     PropertyInQueries,
     RewrittenQueries,
     TagInQueries,
+    ValueInQueries,
     rewrite_queries,
 )
 from obsidian_agent.vault.refactor.tags import TagRename
@@ -106,6 +107,54 @@ def test_a_property_is_renamed(language, before, after):
     after = before.replace("rating", "score") if after is None else after
     assert done.content.decode() == block(language, after)
     assert done.doubts == ()
+
+
+VALUE = ValueInQueries("status", frozenset(("to do",)), "next")
+
+
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [
+        ("dataview", 'LIST WHERE status = "to do" AND this.status != "to do"'),
+        ("dataview", 'LIST WHERE contains(status, "to do") AND row["status"] = "to do"'),
+        ("query", '[status:"to do"]'),
+        ("base", "filters: status == \"to do\" || note.status.contains('to do')"),
+        ("base", 'filters: note["status"] == "to do" && list(status).containsAny("x", "to do")'),
+    ],
+)
+def test_a_value_is_renamed(language, line):
+    done = rewrite_queries(NOTE, block(language, line).encode(), VALUE)
+    assert done.content.decode() == block(language, line.replace("to do", "next"))
+    assert done.doubts == ()
+
+
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [
+        ("dataview", 'LIST WHERE contains(status, "do")'),
+        ("dataview", 'LIST FLATTEN status AS s WHERE s = "to do"'),
+        ("dataview", 'LIST WHERE contains(list("to do", "x"), status)'),
+        ("dataviewjs", "dv.pages().where(p => p.status == 'to do')"),
+        ("query", "[status:to do]"),
+        ("base", 'filters: formula.state == "to do" || /to do/.matches(status)'),
+    ],
+)
+def test_a_value_that_cannot_be_renamed_is_listed(language, line):
+    done = rewrite_queries(NOTE, block(language, line).encode(), VALUE)
+    assert (done.count, [doubt.line for doubt in done.doubts]) == (0, [3])
+
+
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [
+        ("dataview", 'LIST "to do" WHERE other = "to do"'),
+        ("query", '[other:"to do"]'),
+        ("base", "filters: other == 'to do'"),
+    ],
+)
+def test_the_same_value_of_another_property_stays(language, line):
+    done = rewrite_queries(NOTE, block(language, line).encode(), VALUE)
+    assert done.count == 0
 
 
 def test_a_property_with_blanks_has_its_dataview_name():
@@ -269,7 +318,7 @@ def test_each_name_in_a_real_query_is_rewritten_or_listed(shared: Path) -> None:
 
 
 def _is_example(text: str, number: int) -> bool:
-    """Whether a line is outside every query block."""
+    """Return True if a line is outside every query block."""
     fence = ""
     for line in text.split("\n")[: number - 1]:
         match = re.match(r"[\s>]*(`{3,})\s*(\w*)", line)

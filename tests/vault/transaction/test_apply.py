@@ -57,7 +57,7 @@ def bench(make_vault: MakeVault) -> Iterator[Bench]:
 
 @pytest.fixture(params=["renameat2", "without"])
 def any_kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The kernel's own renames, and the ways around them."""
+    """Use the kernel's own renames, and their replacements."""
     if request.param == "without":
         monkeypatch.setattr(renames, "_rename", None)
     return str(request.param)
@@ -215,7 +215,7 @@ class TestRaces:
         asked: str,
         closes: bool,
     ) -> None:
-        """A program that opened the note before it was replaced, and writes when its hash has been taken."""
+        """Simulate a program that opened the note earlier, and writes after the hash."""
         real = apply._hash
         open_elsewhere = (bench.root / "note.md").open("ab", buffering=0)
 

@@ -25,7 +25,7 @@ def handles(make_vault: MakeVault) -> Iterator[FolderHandles]:
 
 
 def states(handles: FolderHandles, *operations: Operation | Action) -> list[State]:
-    """The states of actions one after the other, each that is possible taken as done."""
+    """Return the states of actions in sequence, where each possible one counts as done."""
     survey, found = Survey(handles), []
     for operation in operations:
         action = operation if isinstance(operation, PutFile | MoveEntry) else action_of(operation)  # type: ignore[arg-type]

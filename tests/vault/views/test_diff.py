@@ -15,7 +15,7 @@ from obsidian_agent.vault.views.diff import DIFFLIB_LIMIT, unified_diff
 
 
 def apply(old: bytes, diff: str, folder: Path) -> bytes:
-    """The result of `patch` on a file."""
+    """Return the result of `patch` on a file."""
     file = folder / "note"
     file.write_bytes(old)
     done = subprocess.run(

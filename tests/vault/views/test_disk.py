@@ -42,7 +42,7 @@ def test_it_is_a_vault_view(view: DiskView) -> None:
     assert checked.locate(ROOT) == VaultEntry(ROOT, "folder")
 
 
-# --- one entry ----------------------------------------------------------------------------------------------------------------
+# --- one entry ---
 
 
 def test_locate_finds_exact_names_only(view: DiskView, build: Build) -> None:
@@ -162,7 +162,7 @@ def test_on_disk_nothing_has_moved(view: DiskView, build: Build) -> None:
     assert view.origin(at("b.md")) is view.current(at("b.md")) is None
 
 
-# --- listings -----------------------------------------------------------------------------------------------------------------
+# --- listings ---
 
 
 def test_walk_is_sorted_by_text_as_a_whole(view: DiskView, build: Build) -> None:
@@ -316,7 +316,7 @@ def test_bad_links_say_why(
     assert view.twin(at("L")) == at("l")
 
 
-# --- what is remembered -------------------------------------------------------------------------------------------------------
+# --- what is remembered ---
 
 
 def test_one_listing_serves_ten_thousand_questions(

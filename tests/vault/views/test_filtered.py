@@ -1,18 +1,21 @@
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from agents import NOTES
 from obsidian_agent.errors import VaultError
+from obsidian_agent.vault.filesystem.store import missing
 from obsidian_agent.vault.links.resolve import file_name
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
 from obsidian_agent.vault.views.changes import CreateFile, DeleteEntry, Move, RenameEntry
 from obsidian_agent.vault.views.disk import DiskView
 from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.overlay import OverlayVault
-from support import MakeVault
+from support import MakeVault, symbolic_link
 
 
 def hidden(where: VaultPath) -> bool:
@@ -27,7 +30,7 @@ def path(text: str) -> VaultPath:
 @pytest.fixture
 def view(make_vault: MakeVault) -> FilteredView:
     store = make_vault(NOTES)
-    return FilteredView(DiskView(store), hidden, store.resolve)
+    return FilteredView(DiskView(store), hidden)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +47,25 @@ def test_what_is_hidden_is_missing(view: FilteredView, text: str) -> None:
             ask(where)
         assert caught.value.code == "FILE_NOT_FOUND"
         assert caught.value.message == f"{text} does not exist."
+
+
+@pytest.mark.parametrize("link", [symbolic_link, os.link])
+def test_every_link_to_what_is_hidden_is_hidden(
+    make_vault: MakeVault, link: Callable[[Path, Path], None]
+) -> None:
+    store = make_vault(NOTES)
+    root = Path(store.real_path)
+    link(root / "Private/diary.md", root / "Projects/alias.md")
+    os.link(root / "Garden.md", root / "Projects/twin.md")
+    view = FilteredView(DiskView(store), hidden)
+    assert view.locate(path("Projects/alias.md")) is None
+    assert (
+        view.index.text(path("Projects/alias.md")) == missing(path("Projects/alias.md")).problem()
+    )
+    assert view.locate(path("Projects/twin.md")) is not None
+    overlay = OverlayVault(DiskView(store), 0.0)
+    overlay.apply([RenameEntry(path("Projects/alias.md"), path("Projects/b.md"))], 0)
+    assert FilteredView(overlay, hidden).is_hidden(path("Projects/b.md"))
 
 
 def test_what_is_left_is_as_it_was(view: FilteredView, make_vault: MakeVault) -> None:
@@ -77,7 +99,7 @@ def test_the_index_is_that_of_what_is_left(make_vault: MakeVault) -> None:
         }
     )
     (Path(store.real_path) / "alias.md").symlink_to("Private/diary.md")
-    index = FilteredView(DiskView(store), hidden, store.resolve).index
+    index = FilteredView(DiskView(store), hidden).index
     x, diary = path("A/x.md"), path("B/diary.md")
     assert list(index.tagged("t", ROOT)) == [x, diary]
     assert [note.path for note in index.texts(ROOT, None)] == [x, diary]
@@ -96,7 +118,7 @@ def test_the_index_is_that_of_what_is_left(make_vault: MakeVault) -> None:
 
 def test_what_changes_over_it_is_seen(make_vault: MakeVault) -> None:
     store = make_vault({"A/x.md": "#t\n", "Private/y.md": "#t\n"})
-    overlay = OverlayVault(FilteredView(DiskView(store), hidden, store.resolve), 0.0)
+    overlay = OverlayVault(FilteredView(DiskView(store), hidden), 0.0)
     overlay.apply([CreateFile(parse("A/new.md", PathUse.CREATE), b"#t\n")], 0)
     assert [found.text for found in overlay.index.tagged("t", ROOT)] == ["A/new.md", "A/x.md"]
 
@@ -105,7 +127,7 @@ def test_an_overlay_binds_what_moves_and_knows_the_trash_also_where_something_is
     make_vault: MakeVault,
 ) -> None:
     store = make_vault({"A/x.md": "x", "n.md": "", ".trash/n.md": "old"})
-    overlay = OverlayVault(FilteredView(DiskView(store), hidden, store.resolve), 0.0)
+    overlay = OverlayVault(FilteredView(DiskView(store), hidden), 0.0)
     overlay.apply([RenameEntry(path("A"), path("B")), DeleteEntry(path("n.md"))], 0)
     moves = [
         owned.operation
@@ -125,7 +147,7 @@ def test_a_folder_in_which_every_file_is_hidden_is_missing(
         {"A/x.md": "", "A/Hidden/s.md": "", "Hidden/s.md": "", "Hidden/Deep/s.md": ""}
     )
     (Path(store.real_path) / "Empty").mkdir()
-    view = FilteredView(DiskView(store), lambda where: where.name == "s.md", store.resolve)
+    view = FilteredView(DiskView(store), lambda where: where.name == "s.md")
     assert [entry.path.text for entry in view.walk(ROOT)] == ["A", "A/x.md", "Empty"]
     assert [entry.path.text for entry in view.children(ROOT)] == ["A", "Empty"]
     assert view.locate(path(name)) is None

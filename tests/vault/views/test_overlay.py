@@ -1,4 +1,4 @@
-"""The overlay sees what earlier changes did, and its change set leads from the vault on disk to what it shows."""
+"""The overlay reflects earlier changes, and its change set leads from the disk to its content."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def path(text: str) -> VaultPath:
 
 
 def told(changes: ChangeSet) -> list[str]:
-    """The net changes in short: kind, path, new path, whether there is new content."""
+    """Return the net changes in short: kind, path, new path, `*` for new content."""
     return [
         f"{c.kind} {c.path}{f' -> {c.new_path}' if c.new_path else ''}{' *' if c.content is not None else ''}"
         for c in changes.changes
@@ -39,7 +39,7 @@ def told(changes: ChangeSet) -> list[str]:
 
 
 def steps(changes: ChangeSet) -> list[str]:
-    """The operations in short."""
+    """Return the operations in short."""
     found = []
     for owned in changes.operations:
         match owned.operation:
@@ -64,7 +64,11 @@ def files_of(overlay: OverlayVault) -> dict[str, str]:
 
 
 def change(text: str) -> FileChange:
-    """`create PATH = CONTENT`, `modify PATH = CONTENT`, `rename PATH > PATH` (`>>` overwrites), `delete PATH`, `mkdir PATH`."""
+    """Fold changes in a short notation.
+
+    `create PATH = CONTENT`, `modify PATH = CONTENT`, `rename PATH > PATH` (`>>` overwrites),
+    `delete PATH` and `mkdir PATH`.
+    """
     verb, _, rest = text.partition(" ")
     first, _, second = (part.strip() for part in re.split(r"( =| >>?)", rest + " =")[:3])
     match verb:

@@ -6,7 +6,7 @@ import { FileSystemAdapter, MarkdownView, Plugin, TextFileView, TFile, Workspace
 const PROTOCOL = 1;
 const LONGEST_REPLY = 8 * 1024 * 1024; // characters, all of them ASCII
 const LONGEST_WAIT = 25_000; // ms
-const SAVING = { tries: 20, pause: 100 }; // the app may be writing the note already, or be about to load it anew
+const SAVING = { tries: 20, pause: 100 }; // the app may be writing or reloading the note
 
 type Change = [from: number, to: number, text: string]; // places are UTF-16 units of the text before
 type Reply = Record<string, unknown>;
@@ -14,7 +14,7 @@ interface Request {
   protocol?: number; vault?: string; action?: string; path?: string; paths?: string[]; text?: boolean; line?: number; newPane?: boolean;
   before?: string; after?: string; changes?: Change[]; id?: string; name?: string; since?: number; wait?: number;
 }
-/** What the public types of the app leave out. */
+/** Members that the public types of the app omit. */
 interface Internals {
   commands: { listCommands(): { id: string; name: string }[]; executeCommandById(id: string): boolean };
   plugins?: { manifests?: Record<string, unknown> };
@@ -54,7 +54,7 @@ function folder(path: string): string {
 const isSource = (view: TextFileView): view is MarkdownView => view instanceof MarkdownView && view.getMode() === "source";
 const content = (view: TextFileView): string => (isSource(view) ? view.editor.getValue() : even(view.getViewData()));
 
-/** Whether a view holds words that the app has not saved; where the app does not tell, saving finds out. */
+/** Return true if a view may have unsaved text: not every version of the app reports it. */
 function unsaved(view: TextFileView): boolean {
   const { lastSavedData } = view as { lastSavedData?: unknown };
   return typeof lastSavedData !== "string" || even(lastSavedData) !== content(view);
@@ -64,7 +64,7 @@ function unsaved(view: TextFileView): boolean {
 export default class AgentCompanion extends Plugin {
   private readonly base = this.app.vault.adapter instanceof FileSystemAdapter ? this.app.vault.adapter.getBasePath() : "";
   private readonly internals = this.app as unknown as Internals;
-  private version = Date.now(); // not what it was before the plugin was loaded anew
+  private version = Date.now(); // differs from earlier loads of the plugin
   private editing = false;
   private readonly waiting = new Set<() => void>();
 
@@ -140,7 +140,7 @@ export default class AgentCompanion extends Plugin {
     return [...ours.filter(isSource), ...ours.filter((view) => !isSource(view))];
   }
 
-  /** Where the person is: the active note, or the one beside the panel that is active. */
+  /** Return the active note, or the one beside the active panel. */
   private async context(withText: boolean): Promise<Reply> {
     const { workspace } = this.app;
     const recent = workspace.getMostRecentLeaf()?.view;
@@ -168,7 +168,7 @@ export default class AgentCompanion extends Plugin {
     return { path, open: true, mode, hash: await sha256(content(view)), saved, dirty };
   }
 
-  /** What the disk reads (made even) once it is what every view of the file shows; null where it does not come to that. */
+  /** Return the normalized text of the file once every view of it shows that; null if they never agree. */
   private async saved(file: TFile): Promise<string | null> {
     for (let tries = 0; tries < SAVING.tries; tries++) {
       const holding = this.views(file.path).filter(unsaved);
@@ -231,7 +231,7 @@ export default class AgentCompanion extends Plugin {
     });
   }
 
-  /** Run the command that the person saw: id and name are both as they were listed. */
+  /** Run the command that was shown to the user: id and name must both match the list. */
   private run(id: string, name: string): Reply {
     const command = this.internals.commands.listCommands().find((each) => each.id === id);
     if (!command) throw new Refused("COMMAND_NOT_FOUND", "There is no such command now.");

@@ -1,7 +1,9 @@
-"""What a person waits for: the installed command as whole processes, and the app in a terminal, each beside what nobody can do without.
+"""The waits of a user: the installed command as a whole process, and the app in a terminal.
 
-Processor time of the process and its children, which other work on the machine changes least. Peers are optional:
-`python -m venv peers && peers/bin/pip install headless-vault-kit obsidiantools`, then `BENCH_PEERS=peers/bin make bench`.
+The baselines are the least that any such program has to do. Figures are processor time of the
+process and its children, which other work on the machine changes least. Peers are optional:
+`python -m venv peers && peers/bin/pip install headless-vault-kit obsidiantools`, then
+`BENCH_PEERS=peers/bin make bench`.
 """
 
 from __future__ import annotations
@@ -53,7 +55,8 @@ while pending:
 """
 SKELETON = """
 from textual.app import App
-from textual.widgets import Footer, Header, Input, Markdown, OptionList, TabbedContent, TabPane, Tree
+from textual.widgets import Footer, Header, Input, Markdown, OptionList
+from textual.widgets import TabbedContent, TabPane, Tree
 class Skeleton(App):
     def compose(self):
         yield Header()
@@ -80,11 +83,14 @@ for name in os.listdir(sys.argv[1]):
     os.close(handle)
     os.rename(name + ".new", name)
 """
-GATHER = "import pathlib, sys, obsidiantools.api as o; o.Vault(pathlib.Path(sys.argv[1])).connect().gather()"
+GATHER = (
+    "import pathlib, sys, obsidiantools.api as o; "
+    "o.Vault(pathlib.Path(sys.argv[1])).connect().gather()"
+)
 SMALL, SLOW = 44, 2_000
-"""Notes: a vault in which a command is its start, and the most for which obsidiantools does not take minutes."""
+"""Notes: in the small vault a command is only its start; with more, obsidiantools takes minutes."""
 LETTERS = [chr(letter) for letter in range(0x100, 0x180)]
-"""Typed one after the other: what no frame holds before."""
+"""Letters that no earlier frame contains."""
 KEY_EVERY = 0.05
 WIDE = 360_000
 """Bytes of a note that is one line."""
@@ -93,12 +99,12 @@ MOVES = [b"\x1b[6~", b"\x1b[C", b"\x1b[5~", b"\x1b[D"] * 10
 
 
 def measure(place: Path, sizes: Sequence[int], rounds: int) -> list[Row]:
-    """Rows for vaults of these numbers of notes, and for a small one in which the start of a command is all there is to measure."""
+    """Return rows for vaults of these numbers of notes, and for a small one."""
     place = place.resolve()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = os.fspath(place / "compiled")
     vaults = (
-        _Vault(generate(place / f"person-{notes}", notes), place / f"state-{notes}", rounds)
+        _Vault(generate(place / f"waits-{notes}", notes), place / f"state-{notes}", rounds)
         for notes in (SMALL, *sizes)
     )
     return [*(row for vault in vaults for row in vault.rows()), *_wide_note(place / "wide")]
@@ -188,7 +194,7 @@ class _Vault:
         return Row(self.what, figure, _ms(mine), baseline, _ms(its), ratio, goal)
 
     def _renamed(self) -> list[Row]:
-        """The note that most others link to is renamed, there and back, in a vault that was quiet since and with a fresh index."""
+        """Rename the most linked note to another name and back, in a quiet vault with an index."""
         old, new = self.vault.hub, f"{self.vault.hub.rpartition('/')[0]}/A hub by another name.md"
         copies = self.state / "referrers"
         copies.mkdir()
@@ -228,7 +234,7 @@ class _Vault:
         ]
 
     def _all_changed(self) -> list[Row]:
-        """The preview of a change to every note."""
+        """Preview a change to every note."""
         plan = self.state / "plan.json"
         steps = [
             {
@@ -268,7 +274,7 @@ class _Vault:
         ]
 
     def _first_screen(self, plan: Path) -> float:
-        """Seconds until the first screen of its preview is known, in a process that has the index."""
+        """Return the seconds until the first screen of its preview, with an index in memory."""
         with VaultStore.open(self.vault.folder) as store:
             plans = build_session(Wiring(store, self.state)).plans
             plans.vault.view().index.files()
@@ -353,7 +359,7 @@ class _Vault:
         ]
 
     def _keys_while_indexing(self, ours: list[str]) -> list[float]:
-        """Seconds from a key to the paint that holds its letter, from the first frame until the index is saved."""
+        """Return the seconds from keys to the paint of their letters, until the index is saved."""
         for file in self.state.rglob(SNAPSHOT_NAME):
             file.unlink()
         waits = []
@@ -368,7 +374,7 @@ class _Vault:
 
 
 def _wide_note(place: Path) -> list[Row]:
-    """A key in the pane of a note that is one long line, until something is drawn."""
+    """Measure a key in the pane of a note with one long line, until something is drawn."""
     (place / "vault").mkdir(parents=True)
     (place / "vault" / "Wide.md").write_text("word [[link]] 漢字 " * (WIDE // 21), encoding="utf-8")
     waits = []
@@ -420,7 +426,7 @@ def _spent(command: Sequence[str], output: str | Path = os.devnull) -> tuple[flo
 
 
 def _first_frame(command: list[str], last: str) -> float:
-    """Seconds of processor time until the frame is whole: its last line, the keys, is drawn after all else."""
+    """Return the seconds of processor time until the last line of the frame, the keys, is drawn."""
     with _Terminal(command) as terminal:
         terminal.until(last)
         return terminal.spent()
@@ -448,7 +454,7 @@ class _Terminal:
         os.close(self._handle)
 
     def read(self, seconds: float) -> bytes:
-        """What is drawn in so much time, or at once what there is."""
+        """Return the output of the next `seconds`, or at once any that is waiting."""
         until, drawn = time.monotonic() + seconds, b""
         while (left := until - time.monotonic()) > 0:
             if select.select([self._handle], [], [], left)[0]:

@@ -1,0 +1,96 @@
+"""Mentions of a note by its names, and links in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import regex
+
+from obsidian_agent.expression import expression
+from obsidian_agent.vault.markdown import edits
+from obsidian_agent.vault.markdown.lines import scan
+from obsidian_agent.vault.markdown.note import links_in
+from obsidian_agent.vault.text import encode
+
+_PROTECTED: Final = expression(
+    r"!?\[\[[^\[\]\n]*\]\]|!?\[[^\[\]\n]*\]\([^()\n]*\)|`[^`\n]*`|<[^<>\n]*>|\S+://\S+"
+    r"|\[\^[^\]\n]*\]|#[^\s#]\S*"
+)
+"""Words that are not plain text: links, code, addresses, footnotes, tags."""
+
+
+def mention_pattern(names: list[str]) -> regex.Pattern[str]:
+    """Return a case-insensitive pattern for any of the names, long ones first, as whole words."""
+    alternatives = (
+        r"[ \t]+".join(map(regex.escape, name.split()))
+        for name in sorted(names, key=len, reverse=True)
+    )
+    return regex.compile(
+        rf"(?<![\w/#])(?:{'|'.join(alternatives)})(?![\w/])", regex.IGNORECASE | regex.FULLCASE
+    )
+
+
+def with_links(
+    text: str, pattern: regex.Pattern[str], name: str, *, first: bool
+) -> tuple[str, int]:
+    """Return the text with links instead of mentions, and their number.
+
+    A mention stays unchanged if a link would not work there, for example in code.
+    """
+    excluded: set[int] = set()
+    while True:
+        mentions = [
+            mention for mention in _mentions(text, pattern) if mention.start() not in excluded
+        ][: 1 if first else None]
+        content, positions = _linked_text(text, mentions, name)
+        linked = {link.start for link in links_in(encode(content))}
+        ineffective = {
+            mention.start()
+            for mention, at in zip(mentions, positions, strict=True)
+            if at not in linked
+        }
+        if not ineffective:
+            return content, len(mentions)
+        excluded |= ineffective
+
+
+def _mentions(text: str, pattern: regex.Pattern[str]) -> Iterator[regex.Match[str]]:
+    """Yield the mentions in paragraphs, lists, quotes and tables.
+
+    Headings, links, code, addresses and tags are excluded.
+    """
+    headings = [(heading.start, heading.end) for heading in edits.headings(text)]
+    for line in scan(text):
+        if line.hidden or any(start <= line.start < end for start, end in headings):
+            continue
+        protected = [match.span() for match in _PROTECTED.finditer(text, line.start, line.end)]
+        for match in pattern.finditer(text, line.start, line.end):
+            if not any(start < match.end() and match.start() < end for start, end in protected):
+                yield match
+
+
+def _linked_text(text: str, mentions: list[regex.Match[str]], name: str) -> tuple[str, list[int]]:
+    """Return the text with the links, and the offset of each link in its bytes."""
+    pieces: list[str] = []
+    positions: list[int] = []
+    end = size = 0
+    for mention in mentions:
+        before = text[end : mention.start()]
+        line = text[text.rfind("\n", 0, mention.start()) + 1 : mention.start()]
+        link = (
+            f"[[{name}]]" if mention[0] == name else f"[[{name}{link_separator(line)}{mention[0]}]]"
+        )
+        positions.append(size + len(before.encode()))
+        size = positions[-1] + len(link.encode())
+        pieces += before, link
+        end = mention.end()
+    return "".join([*pieces, text[end:]]), positions
+
+
+def link_separator(line: str) -> str:
+    """Return the separator of target and text for a link after this part of a line.
+
+    In a table a bare `|` would end the cell.
+    """
+    return "\\|" if line.lstrip(" \t>").startswith("|") else "|"

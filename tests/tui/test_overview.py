@@ -1,0 +1,55 @@
+"""The start of a conversation: the overview of the vault and its examples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from obsidian_agent.bootstrap import Wiring
+from support import MakeVault
+from tui.driving import driving_real
+
+NOTES = {"Inbox.md": "#idea\n", "Projects/Garden.md": "#idea\n", "Projects/Roof.md": "x\n"}
+EXAMPLE = "Which notes are tagged #idea?"
+
+
+async def test_an_example_is_taken_into_the_message_and_sent(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    async with driving_real(Wiring(make_vault(NOTES), tmp_path / "state")) as app:
+        await app.until(lambda: EXAMPLE in app.screen())
+        assert "3 notes  /health" in app.screen()
+        await app.press("down", "tab")
+        await app.until(lambda: app.prompt.text == EXAMPLE)
+        await app.press("enter")
+        await app.until(lambda: "Projects/Garden.md" in app.transcript())
+        assert "What should change" not in app.transcript()
+        assert "Find broken links" not in app.screen()
+
+
+async def test_enter_on_an_empty_message_takes_no_example(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    async with driving_real(Wiring(make_vault(NOTES), tmp_path / "state")) as app:
+        await app.until(lambda: EXAMPLE in app.screen())
+        await app.press("enter")
+        assert not app.prompt.text
+        assert EXAMPLE in app.screen()
+
+
+@pytest.mark.parametrize("width", [120, 160])
+async def test_a_pane_without_content_gives_its_columns_to_the_conversation(
+    make_vault: MakeVault, tmp_path: Path, width: int
+) -> None:
+    wiring = Wiring(make_vault(NOTES), tmp_path / "state")
+    async with driving_real(wiring, size=(width, 40)) as app:
+        await app.until(lambda: not app.panes.work.display and not app.panes.note.display)
+        assert app.panes.chat.size.width == width
+        await app.planned("append 'x' to Inbox")
+        assert app.panes.work.display
+        assert not app.panes.note.display
+        assert "✓ Ready" in app.screen()
+        await app.press("ctrl+o", *"roof", "enter")
+        await app.until(lambda: app.panes.note.display)
+        assert app.panes.work.display == (width == 160)
