@@ -122,13 +122,23 @@ def test_failures(
 
 
 @pytest.fixture
-def ask_service(make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Ask a model of a service with `--json`; the exit code, the document and the seconds."""
+def ask_service(
+    make_vault: MakeVault,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Any:
+    """Ask a model of a service with `--json`; the exit code, the document and the seconds.
+
+    `alone` starts the program as a process of its own.
+    """
     vault = make_vault(NOTES).real_path
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(name, KEY)
 
-    def run(vendor: str, behaviour: Behaviour, *settings: str) -> tuple[int, Any, float]:
+    def run(
+        vendor: str, behaviour: Behaviour, *settings: str, alone: bool = False
+    ) -> tuple[int, Any, float]:
         (tmp_path / "config.toml").write_text('planning = "plan"\n' + "\n".join(settings))
         with LlmServer([behaviour]) as server:
             url = server.openai_url if vendor in ("openai", "custom") else server.url
@@ -137,6 +147,9 @@ def ask_service(make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.Monke
             command += ["--state-dir", str(tmp_path / "state")]
             command += ["--config", str(tmp_path / "config.toml")]
             began = time.monotonic()
+            if not alone:
+                code = main(command)
+                return code, json.loads(capsys.readouterr().out), time.monotonic() - began
             done = subprocess.run(
                 [sys.executable, "-m", "obsidian_agent", *command],
                 capture_output=True,
@@ -174,11 +187,17 @@ def test_thinking_inside_the_content_is_no_answer(
 def test_a_service_is_given_up_after_the_timeout_and_no_later(
     vendor: str, behaviour: Behaviour, answer: str, ask_service: Any
 ) -> None:
-    _, _, usual = ask_service(vendor, Reply("ok"))
-    code, document, seconds = ask_service(vendor, behaviour, "timeout = 4")
+    code, document, seconds = ask_service(vendor, behaviour, "timeout = 2")
     assert (code, document["answer"]) == (Exit.SERVICE, answer)
     assert document["errors"][0]["code"] == "API_TIMEOUT"
-    assert 4 <= seconds < usual + 16, "one silence, whatever is tried again: not 20 s or 60 s"
+    assert 2 <= seconds < 15, "one silence, whatever is tried again: not 20 s or 60 s"
+
+
+def test_a_program_whose_service_is_silent_ends_after_the_timeout(ask_service: Any) -> None:
+    _, _, usual = ask_service("openai", Reply("ok"), alone=True)
+    code, document, seconds = ask_service("openai", Silence(), "timeout = 4", alone=True)
+    assert (code, document["errors"][0]["code"]) == (Exit.SERVICE, "API_TIMEOUT")
+    assert 4 <= seconds < usual + 16
 
 
 @pytest.mark.parametrize("ending", ["clean-cut", "error-event"])
