@@ -204,6 +204,11 @@ class Driver:
                     f"It did not come in {PATIENCE:.0f} s. Workers: {at_work}. The screen:\n{self.screen()}"
                 )
 
+    async def finished(self) -> None:
+        """Wait until the result of a run is shown, with the keys that it offers."""
+        await self.until(lambda: self.stage == "result")
+        await self.settle()
+
     async def on_top(self, screen: type[Screen[Any]]) -> None:
         """Wait until a screen of this kind is on top and has been readable for a while."""
         await self.until(lambda: isinstance(self.app.screen, screen))
@@ -226,9 +231,13 @@ class Driver:
         await self.settle()
 
     async def press(self, *keys: str) -> None:
-        """Look for a second, then press keys one right after the other."""
+        """Look for a second, then press keys; those to a screen that opens come when it is there."""
         self.now += 1.0
-        await self.pilot.press(*keys)
+        for key in keys:
+            before = self.app.screen_stack[:]
+            await self.pilot.press(key)
+            if key != keys[-1] and self.app.screen_stack != before:
+                await self.settle()
         await self.settle()
 
     def wait_out_grace(self) -> None:

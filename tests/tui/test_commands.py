@@ -172,7 +172,7 @@ async def _trust(driver: Driver, note: Path) -> None:
     await pilot.press("enter")
     await driver.settle()
     await driver.until(lambda: isinstance(app.screen, Reading))
-    assert "Be a gardener." in driver.screen()
+    await driver.until(lambda: "Be a gardener." in driver.screen())
     await pilot.press("t")
     await driver.settle()
     assert [row.standing for row in listing.rows] == ["trusted"]
@@ -243,7 +243,7 @@ async def test_what_did_not_come_out_can_be_repaired(
             driver.prompt.text = "/repair"
             await pilot.press("enter")
             await driver.until(lambda: "I would leave it." in driver.transcript())
-            assert "some results differ from the preview" in driver.transcript()
+            await driver.until(lambda: "some results differ from the preview" in driver.transcript())
             assert "I would leave it." in driver.transcript()
             assert (vault / "Beans.md").read_text() == "Somebody was faster."
 

@@ -59,7 +59,7 @@ async def test_the_main_job_over_a_live_selection_and_back(
     note = running.notes["Day.md"]
     async with app(folder, tmp_path) as driver:
         await driver.until(lambda: "Day.md in Obsidian" in chip(driver))
-        assert "◈ Obsidian" in driver.screen()
+        await driver.until(lambda: "◈ Obsidian" in driver.screen())
         select_bullets(running)
         await driver.until(lambda: "sel 3 lines · Day.md in Obsidian" in chip(driver))
         await driver.planned("Create a note for each bullet in 'Projects'")

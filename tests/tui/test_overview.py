@@ -19,7 +19,7 @@ async def test_an_example_is_taken_into_the_message_and_sent(
 ) -> None:
     async with driving_real(Wiring(make_vault(NOTES), tmp_path / "state")) as app:
         await app.until(lambda: EXAMPLE in app.screen())
-        assert "3 notes  /health" in app.screen()
+        await app.until(lambda: "3 notes  /health" in app.screen())
         await app.press("down", "tab")
         await app.until(lambda: app.prompt.text == EXAMPLE)
         await app.press("enter")

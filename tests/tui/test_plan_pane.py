@@ -214,7 +214,7 @@ async def test_a_file_and_an_edit_are_left_out_and_the_rest_is_applied_to_the_by
         assert any("B.md" in row and "1 left out  +1 −1" in row for row in listed(app))
         app.wait_out_grace()
         await app.press("a")
-        await app.until(lambda: app.stage == "result")
+        await app.finished()
         assert on_disk(app) == {
             "A.md": text,
             "B.md": text.replace("old", "new", 1),
@@ -290,7 +290,7 @@ async def test_a_pending_plan_says_that_a_file_changed_and_previews_again(
         await app.until(lambda: "changed since" not in app.screen() and app.plan.complete)
         app.wait_out_grace()
         await app.press("a")
-        await app.until(lambda: app.stage == "result")
+        await app.finished()
         assert on_disk(app)["Log.md"] == "# Log\n\nother\none more\n"
 
 
@@ -306,7 +306,7 @@ async def test_an_edited_plan_is_compared_with_the_one_before(
             source=PlanSource(revises=pending),
         )
         await app.until(lambda: "Compared with the plan before" in app.transcript())
-        assert "42 fewer (Home.md, Log.md, Uni/archive/00.md, … 39 more)" in app.transcript()
+        await app.until(lambda: "42 fewer (Home.md, Log.md, Uni/archive/00.md, … 39 more)" in app.transcript())
         assert not app.main.services.waiting.all()
 
 
@@ -320,7 +320,7 @@ async def test_a_comment_and_the_plan_go_to_the_model_and_the_difference_is_show
         await app.on_top(Comment)
         await app.press(*"only the index", "enter")
         await app.until(lambda: "Compared with the plan before" in app.transcript())
-        assert "42 fewer" in app.transcript()
+        await app.until(lambda: "42 fewer" in app.transcript())
         assert app.main.turn.pending is not None
         assert app.main.turn.pending.plan.goal == "Only the index"
         assert not app.main.services.waiting.all(), "the user asked for its replacement"
@@ -357,7 +357,7 @@ async def test_a_plan_with_errors_is_repaired_by_the_model(
         assert "f Repair" in app.screen()
         await app.press("f")
         await app.until(lambda: "✓ Ready" in app.screen())
-        assert "Compared with the plan before: 1 more (Uni/Index.md)" in app.transcript()
+        await app.until(lambda: "Compared with the plan before: 1 more (Uni/Index.md)" in app.transcript())
 
 
 async def test_the_rest_of_a_cancelled_run_is_one_key_away(
@@ -378,8 +378,8 @@ async def test_the_rest_of_a_cancelled_run_is_one_key_away(
         await app.until(reached.is_set)
         app.main.turn.cancel()
         cancelled.set()
-        await app.until(lambda: app.stage == "result")
-        assert "Cancelled" in app.screen()
+        await app.finished()
+        await app.until(lambda: "Cancelled" in app.screen())
         assert "g Do the rest" in app.screen()
         app.wait_out_grace()
         app.panes.go("work")
@@ -404,8 +404,8 @@ async def test_a_conflict_offers_another_preview(make_vault: MakeVault, tmp_path
         app.main.session.vault.unfollow()
         (folder / "Log.md").write_text("# Log\n\nother\n")
         await app.press("a")
-        await app.until(lambda: app.stage == "result")
-        assert "p Preview again" in app.screen()
+        await app.finished()
+        await app.until(lambda: "p Preview again" in app.screen())
         app.wait_out_grace()
         await app.press("p")
         await app.until(lambda: app.main.turn.pending is not None)

@@ -98,7 +98,7 @@ async def test_plans_come_one_after_the_other_and_each_client_hears_of_its_own(
         await driver.until(lambda: len(driver.main._proposals._waiting) == 3)
         withdrawn.cancel()
         await driver.until(lambda: len(driver.main._proposals._waiting) == 2)
-        assert "Make A.md" in driver.plan_head()
+        await driver.until(lambda: "Make A.md" in driver.plan_head())
         await driver.press("r")
         await shown(driver, "B.md")
         assert (await first) == Outcome(

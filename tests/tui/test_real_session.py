@@ -219,7 +219,7 @@ async def test_a_cancelled_run_says_of_each_step_and_file_what_is_left(
             await driver.pilot.press("escape")
             await driver.until(lambda: "Stopping after the current file" in driver.screen())
             cancelled.set()
-            await driver.until(lambda: driver.stage == "result")
+            await driver.finished()
             await driver.settle()
             rows = [(row.word, row.text) for row in driver.main.query_one(ResultList).rows]
             words = [text for word, text in rows if word == "step"]

@@ -45,7 +45,7 @@ async def test_a_waiting_plan_is_approved_like_any_other_and_waits_no_longer(
         await app.send("/plans")
         await app.on_top(WaitingScreen)
         await app.until(lambda: app.app.screen.query_one(WaitingList).rows)
-        assert "Add one  Claude" in app.screen()
+        await app.until(lambda: "Add one  Claude" in app.screen())
         await app.press("enter")
         await app.until(lambda: app.main.turn.pending is not None)
         app.wait_out_grace()
