@@ -243,7 +243,9 @@ async def test_what_did_not_come_out_can_be_repaired(
             driver.prompt.text = "/repair"
             await pilot.press("enter")
             await driver.until(lambda: "I would leave it." in driver.transcript())
-            await driver.until(lambda: "some results differ from the preview" in driver.transcript())
+            await driver.until(
+                lambda: "some results differ from the preview" in driver.transcript()
+            )
             assert "I would leave it." in driver.transcript()
             assert (vault / "Beans.md").read_text() == "Somebody was faster."
 

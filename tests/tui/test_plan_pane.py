@@ -306,7 +306,9 @@ async def test_an_edited_plan_is_compared_with_the_one_before(
             source=PlanSource(revises=pending),
         )
         await app.until(lambda: "Compared with the plan before" in app.transcript())
-        await app.until(lambda: "42 fewer (Home.md, Log.md, Uni/archive/00.md, … 39 more)" in app.transcript())
+        await app.until(
+            lambda: "42 fewer (Home.md, Log.md, Uni/archive/00.md, … 39 more)" in app.transcript()
+        )
         assert not app.main.services.waiting.all()
 
 
@@ -357,7 +359,9 @@ async def test_a_plan_with_errors_is_repaired_by_the_model(
         assert "f Repair" in app.screen()
         await app.press("f")
         await app.until(lambda: "✓ Ready" in app.screen())
-        await app.until(lambda: "Compared with the plan before: 1 more (Uni/Index.md)" in app.transcript())
+        await app.until(
+            lambda: "Compared with the plan before: 1 more (Uni/Index.md)" in app.transcript()
+        )
 
 
 async def test_the_rest_of_a_cancelled_run_is_one_key_away(
