@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Final
 
 from msgspec import Struct
@@ -60,6 +61,7 @@ _KIND_CUES: Final[Mapping[str, frozenset[str]]] = {
 """The stems of the words before an input of a kind, in any recipe."""
 _OF_NOTES: Final = ("is", "words", "links", "backlinks")
 """The keys of conditions whose words never choose an action."""
+_ALL: Final = NoteSet()
 _WHEN: Final = frozenset({"befor", "sinc"})
 _ASSIGNS: Final = unicode_expression(r"\s*[:=]")
 _OPENING: Final = unicode_expression(r"[^\s\ue000]+$")
@@ -231,6 +233,8 @@ class Filling:
             if value is not None:
                 self._values[spec.name] = value
         self._guess()
+        if self.unused:  # such a word may be a condition
+            self._values = {name: value for name, value in self._values.items() if value != _ALL}
 
     def _value(self, spec: Input) -> Any:
         match spec.kind:
@@ -240,8 +244,11 @@ class Filling:
                 return self._choice(spec)
             case "notes":
                 described = self._described()
-                around = self.parts.parsed.around
-                return without_templates(described, around) if described.terms else None
+                if described.terms:
+                    return without_templates(described, self.parts.parsed.around)
+                if whole := self._all_notes():
+                    self.used.append(whole)
+                return described if whole else None
             case "tags" | "properties":
                 one = spec.model_copy(update={"kind": "tag" if spec.kind == "tags" else "property"})
                 return list(dict.fromkeys(self._read(one))) or None
@@ -545,6 +552,17 @@ class Filling:
                 self._names = [match for match in self._names if match.start != part.start]
                 self._texts = [quote for quote in self._texts if quote.start != part.start]
                 return
+
+    def _all_notes(self) -> Stretch | None:
+        """Return the words “all notes”."""
+        content = [
+            token for token in self.parts.tokens if not token.is_small or "all" in token.senses
+        ]
+        for first, last in pairwise(content):
+            is_named = is_within(last, self.parts.parsed.names)
+            if "all" in first.senses and "note" in last.senses and not is_named:
+                return self._stretch(first.start, last.end)
+        return None
 
     def _described(self) -> NoteSet:
         """Return the remaining names and the conditions as a description of notes.

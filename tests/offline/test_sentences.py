@@ -98,3 +98,17 @@ def test_a_value_is_read_from_its_first_words(make_vault: MakeVault) -> None:
         "notes": '[status:"waiting for reply"]',
         "folder": "Old",
     }
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "add the tag x to all notes about cooking",
+        "set status to done in every note in which cooking happens",
+        "delete all notes about cooking",
+    ],
+)
+def test_all_notes_are_not_meant_where_an_unused_word_may_be_a_condition(sentence: str) -> None:
+    event = desk().decide(sentence)
+    assert isinstance(event, NeedsInput)
+    assert all(candidate.values.get("notes") != "*" for candidate in event.candidates)
