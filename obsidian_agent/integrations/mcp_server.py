@@ -7,8 +7,10 @@ this machine.
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -25,6 +27,7 @@ from msgspec.structs import replace
 from obsidian_agent import __version__
 from obsidian_agent.agent.turn.tool_round import Scrubber, error_text
 from obsidian_agent.errors import ObsidianAgentError, PlanError
+from obsidian_agent.integrations.mcp_input import Requests, refuse
 from obsidian_agent.integrations.proposals import ClientProposal, Outcome, propose, report_listed
 from obsidian_agent.integrations.shared_vault import HINT, RUN_PLAN, SharedVault
 
@@ -135,6 +138,7 @@ def serve(
             number, lambda *_: threading.Thread(target=calls.end, args=(code,), daemon=True).start()
         )
     mcp_server = server(shared, scrubber, calls)
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(Requests(sys.stdin.buffer)))
 
     async def answer() -> None:
         try:
@@ -179,7 +183,7 @@ def server(shared: SharedVault, scrubber: Scrubber, calls: Calls) -> MCPServer:
         version=__version__,
         instructions=INSTRUCTIONS,
         log_level="ERROR",
-        middleware=[_reporter(shared.app)] if shared.client else [],
+        middleware=[refuse, *([_reporter(shared.app)] if shared.client else [])],
     )
 
     async def ask(
