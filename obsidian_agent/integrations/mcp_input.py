@@ -9,14 +9,11 @@ from __future__ import annotations
 import io
 import json
 import re
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
 from mcp import MCPError
 from mcp.server.context import CallNext, ServerRequestContext
 from pydantic_core import from_json
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 MAX_REQUEST: Final = 64 * 2**20
 """Bytes of one request."""
@@ -43,7 +40,7 @@ class Requests(io.RawIOBase):
         """Return True."""
         return True
 
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
+    def readinto(self, buffer: Any, /) -> int:
         """Read a line, or the rest of one."""
         if not self._rest:
             self._rest = self._line()
@@ -71,11 +68,11 @@ class Requests(io.RawIOBase):
 def _refused(first: bytes, last: bytes, reason: str) -> bytes | None:
     """Return a request to refuse, with the id at the start or the end of one that is not valid."""
     start = first[:_END].partition(b'"params"')[0]
-    found = _FIRST_ID.search(start) or _LAST_ID.search(last[-_END:])
-    if found is None:
+    number = _FIRST_ID.search(start) or _LAST_ID.search(last[-_END:])
+    if number is None:
         return None
     request = {"jsonrpc": "2.0", "method": _REFUSED, "params": {"reason": reason}}
-    return b'{"id":' + found[1] + b"," + json.dumps(request).encode()[1:] + b"\n"
+    return b'{"id":' + number[1] + b"," + json.dumps(request).encode()[1:] + b"\n"
 
 
 async def refuse(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:

@@ -364,6 +364,9 @@ def recovery_leaves_others_alone(
                 assert now == before
 
 
+LINKED: Files = {"one.md": ("", 0o644), "A/one.md": ("", 0o644)}
+LINKS = {"C d/near.md", "A/out", "A/pic.png"}
+
 kills: dict[str, Any] = {
     **others_stories,
     "during": st.sampled_from(["run", "undo", "redo"]),
@@ -385,6 +388,32 @@ kills: dict[str, Any] = {
     ],
     during="run",
     cut=5,
+    second=0,
+    finish=False,
+    others=[],
+)
+@example(  # a link moves after the note that it leads to
+    files=LINKED,
+    more=LINKS,
+    found=[
+        ("vault.rename", {"from": "A", "to": "A moved"}),
+        ("vault.rename", {"from": "C d/near.md", "to": "C d/one.md"}),
+    ],
+    during="run",
+    cut=1,
+    second=0,
+    finish=False,
+    others=[],
+)
+@example(  # a link moves after the note that it leads to is written
+    files=LINKED,
+    more=LINKS,
+    found=[
+        ("vault.writeFile", {"path": "A/one.md", "content": "0"}),
+        ("vault.rename", {"from": "C d/near.md", "to": "C d/one.md"}),
+    ],
+    during="run",
+    cut=2,
     second=0,
     finish=False,
     others=[],

@@ -15,6 +15,7 @@ Sources: utimensat(2) of FreeBSD and Apple on birth times; inode(7).
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Iterable
 from typing import Final, assert_never
@@ -140,6 +141,19 @@ def mark_held(open_files: OpenFiles | None, action: Action) -> Action:
         and open_files.is_open(action.path.text)
     )
     return action if held == action.held else replace(action, held=held)
+
+
+def is_same_link(action: MoveEntry, status: os.stat_result | None) -> bool:
+    """Return True if `status` is that of a symbolic link, the entry that the action moves.
+
+    A link cannot be changed. The file that it leads to is another entry, which the same run may
+    change or move, so its content does not matter.
+    """
+    return (
+        status is not None
+        and stat.S_ISLNK(status.st_mode)
+        and action.inode == (status.st_dev, status.st_ino)
+    )
 
 
 def after_move(action: Action, move: MoveEntry) -> Action:

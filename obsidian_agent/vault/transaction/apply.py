@@ -39,6 +39,7 @@ from obsidian_agent.vault.transaction.actions import (
     PutFile,
     PutFolder,
     Siblings,
+    is_same_link,
     rebased,
 )
 
@@ -508,12 +509,14 @@ class Applier:
 
     def _check_moved(self, action: MoveEntry) -> None:
         path = action.path
+        status = self._handles.status(path)
+        if is_same_link(action, status):
+            return
         if action.hash is not None:
             content, _ = self._handles.read_through(path)
             if content is None or content.hash != action.hash:
                 raise _changed(path)
             return
-        status = self._handles.status(path)
         if status is None or stat.S_ISDIR(status.st_mode) != action.folder:
             raise _changed(path)
 

@@ -20,7 +20,13 @@ from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.vault.filesystem.dirhandles import Content, FolderHandles
 from obsidian_agent.vault.filesystem.store import io_error
 from obsidian_agent.vault.paths.path import VaultPath, collision_key
-from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder
+from obsidian_agent.vault.transaction.actions import (
+    Action,
+    MoveEntry,
+    PutFile,
+    PutFolder,
+    is_same_link,
+)
 
 Images = Callable[[str], bytes | None]
 """A function that returns the bytes with a hash, or None if they are not stored."""
@@ -305,7 +311,7 @@ class Survey:
             return Finding(State.MISSING, "it is gone")
         if action.folder != stat.S_ISDIR(status.st_mode):
             return Finding(State.FOREIGN, "there is something else in its place", status=status)
-        if action.hash is None:
+        if action.hash is None or is_same_link(action, status):
             return Finding(State.READY, status=status)
         if entry.hash is not None:
             actual: str | None = entry.hash
