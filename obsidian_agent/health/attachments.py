@@ -23,7 +23,7 @@ def unused_attachments(survey: VaultSurvey) -> Iterator[HealthFinding]:
     candidates = [file for file in survey.files if file.suffix.lower() in ATTACHMENTS]
     if not candidates:
         return
-    used = set().union(*survey.resolved.values()) if survey.resolved else set()
+    used = set().union(*map(survey.linked_files, survey.targets))
     for source, facts in survey.facts.items():
         for target in facts.references:
             file = survey.resolver.resolve(target, source)

@@ -121,7 +121,7 @@ class _Repairs:
         survey = self._survey
         if original in self._merged or not original.is_note or not copy.is_note:
             return None
-        if copy in survey.resolved.get(original, ()):
+        if copy in survey.linked_files(original):
             return None  # its links would change, and with them the text to merge
         try:
             own, other = survey.view.read(original), survey.view.read(copy)

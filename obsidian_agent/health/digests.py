@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from functools import cached_property
-from itertools import repeat
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from itertools import combinations, repeat
 from typing import Final
 
 from msgspec import Struct
@@ -46,6 +47,8 @@ _MIN_PIECES: Final = 4
 _MIN_WORDS: Final = 30
 _SKETCH: Final = 8
 """Pieces of a text that are indexed: those with the smallest hashes."""
+_BAGS: Final = 1_000
+"""Bags of words that are kept."""
 _COMMON: Final = 10
 """A piece that more notes share is boilerplate."""
 SIMILAR: Final = 0.9
@@ -70,7 +73,7 @@ class NoteDigest(Struct, frozen=True, kw_only=True):
     has_conflict_marks: bool = False
     broken: str = ""
     body_hash: int | None = None
-    sketch: tuple[int, ...] = ()
+    sketch: Sequence[int] = ()
     overdue: tuple[OverdueTask, ...] = ()
 
 
@@ -107,29 +110,38 @@ class Digests:
 
         Pairs with the same text are left out.
         """
+        seen: set[int] = set()
         notes_of: dict[int, list[VaultPath]] = {}
+        for digest in self.of.values():
+            for piece in digest.sketch:
+                if piece in seen:
+                    notes_of[piece] = []
+                seen.add(piece)
+        del seen
         for note, digest in self.of.items():
             for piece in digest.sketch:
-                notes_of.setdefault(piece, []).append(note)
-        pairs = {
-            (first, second): None
-            for notes in notes_of.values()
-            if 1 < len(notes) <= _COMMON
-            for position, first in enumerate(notes)
-            for second in notes[position + 1 :]
-        }
-        words: dict[VaultPath, Counter[str]] = {}
+                if piece in notes_of:
+                    notes_of[piece].append(note)
+        bag = lru_cache(_BAGS)(self._words)
         similar: list[tuple[VaultPath, VaultPath, float]] = []
-        for first, second in pairs:
-            if self.of[first].body_hash == self.of[second].body_hash:
-                continue
-            for note in (first, second):
-                if note not in words:
-                    words[note] = Counter(_WORD.findall(self._body(note).casefold()))
-            share = _overlap(words[first], words[second])
-            if share >= SIMILAR:
-                similar.append((first, second, share))
+        notes_of = {piece: notes for piece, notes in notes_of.items() if len(notes) <= _COMMON}
+        for piece, notes in notes_of.items():
+            for first, second in combinations(notes, 2):
+                one, other = self.of[first], self.of[second]
+                # A pair is compared once, at the first piece that both have.
+                shared = filter(other.sketch.__contains__, one.sketch)
+                if (
+                    piece != next(filter(notes_of.__contains__, shared))
+                    or one.body_hash == other.body_hash
+                ):
+                    continue
+                share = _overlap(bag(first), bag(second))
+                if share >= SIMILAR:
+                    similar.append((first, second, share))
         return similar
+
+    def _words(self, note: VaultPath) -> Counter[str]:
+        return Counter(_WORD.findall(self._body(note).casefold()))
 
     def _body(self, note: VaultPath) -> str:
         data = self._survey.index.text(note)
@@ -168,14 +180,14 @@ def _has_prose(body: str) -> bool:
     return len(_STRUCTURE.sub("", body).strip()) >= MIN_PROSE
 
 
-def _sketch(body: bytes) -> tuple[int, ...]:
+def _sketch(body: bytes) -> Sequence[int]:
     if body.count(b" ") < _MIN_WORDS:
         return ()
     sentences = body.replace(b". ", b"\n").split(b"\n")
     pieces = {hash(sentence) for sentence in sentences if len(sentence) >= _MIN_PIECE}
     if len(pieces) < _MIN_PIECES:
         return ()
-    return tuple(sorted(pieces)[:_SKETCH])
+    return array("q", sorted(pieces)[:_SKETCH])
 
 
 def _overlap(first: Mapping[str, int], second: Mapping[str, int]) -> float:

@@ -107,20 +107,16 @@ class VaultSurvey:
                     unique[target] = files[target]
         return targets
 
-    @cached_property
-    def resolved(self) -> dict[VaultPath, frozenset[VaultPath]]:
-        """The files that each note or canvas links to."""
-        return {
-            source: frozenset(file for file in files.values() if file is not None)
-            for source, files in self.targets.items()
-        }
+    def linked_files(self, source: VaultPath) -> set[VaultPath]:
+        """Return the files that a note or canvas links to."""
+        return {file for file in self.targets.get(source, {}).values() if file is not None}
 
     @cached_property
     def backlinks(self) -> dict[VaultPath, int]:
         """The number of other notes and canvases that link to a file, if any do."""
         counts: dict[VaultPath, int] = {}
-        for source, files in self.resolved.items():
-            for file in files:
+        for source in self.targets:
+            for file in self.linked_files(source):
                 if file != source:
                     counts[file] = counts.get(file, 0) + 1
         return counts

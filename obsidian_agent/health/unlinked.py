@@ -42,8 +42,8 @@ def unlinked_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFind
         for note, digest in digests.of.items()
         if not digest.is_empty
         and not survey.backlinks.get(note)
-        and not any(file.is_note and file != note for file in survey.resolved[note])
-        and not any(file.suffix == ".canvas" for file in survey.resolved[note])
+        and not any(file.is_note and file != note for file in survey.linked_files(note))
+        and not any(file.suffix == ".canvas" for file in survey.linked_files(note))
     ]
     mentions = _mentions(survey, unlinked)
     for note in unlinked:

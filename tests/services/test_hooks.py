@@ -128,6 +128,9 @@ def test_a_run_that_its_hook_does_not_agree_to_does_not_happen(
     assert not (Path(parts.store.real_path) / "New.md").exists()
     assert session.runs.history() == []
     assert [each["kind"] for each in open_record(parts).entries()] == ["approval", "denial"]
+    end = time.monotonic() + 20
+    while "61.5" in _processes() and time.monotonic() < end:
+        time.sleep(0.05)  # a killed process ends soon, not at once
     assert "61.5" not in _processes(), "what a hook has started is ended with it"
 
 
