@@ -99,7 +99,7 @@ test-release: $(READY) ## build, look at the contents, install the wheel into an
 	$(BIN)/python -m pytest tests/test_release.py
 
 lock: ## pin again what pyproject.toml asks for (needs uv)
-	uv pip compile --quiet --extra dev --generate-hashes --universal --python-version 3.11 --no-header --no-annotate pyproject.toml -o constraints.txt
+	uv pip compile --quiet --no-strip-extras --extra dev --generate-hashes --universal --python-version 3.11 --no-header --no-annotate pyproject.toml -o constraints.txt
 
 clean: ## forget the environment and the played-with vault
 	rm -rf $(VENV) $(PLAY) $(COMPANION)/node_modules dist build
