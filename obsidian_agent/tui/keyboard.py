@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from textual import events
 from textual.widgets import Input, TextArea
 
-from obsidian_agent.tui.bindings import format_keys
+from obsidian_agent.tui.bindings import current_keys, format_keys
 from obsidian_agent.tui.widgets.panes import Panes
 from obsidian_agent.tui.widgets.prompt import Prompt
 
@@ -189,9 +189,15 @@ class Keyboard:
 
     def _is_text(self, event: events.Key, *, is_still_typing: bool) -> bool:
         """Return True if a key that may not answer yet belongs to a text."""
+        if self._sends(event):
+            # Typed right after letters, before the message has the focus.
+            return is_still_typing and isinstance(self._target(), Prompt) and self._is_on_main
         if not self._is_bound(event):
             return event.is_printable or event.key == "backspace"
         return self._activity != "deciding" and (is_still_typing or bool(_text(self._target())))
+
+    def _sends(self, event: events.Key) -> bool:
+        return event.key in current_keys(self._app, "prompt.send").split(",")
 
     def _ignore(self, event: events.Key, now: float) -> None:
         self._quiet_from = self._last = now
@@ -203,6 +209,10 @@ class Keyboard:
                 timeout=NOTICE_SECONDS,
                 markup=False,
             )
+
+    @property
+    def _is_on_main(self) -> bool:
+        return self._app.screen is self._main
 
     @property
     def _main(self) -> Screen[Any]:
@@ -234,6 +244,8 @@ class Keyboard:
                 )
             case events.Key(key="backspace"):
                 field.call_next(field.action_delete_left)
+            case events.Key() if self._sends(event) and isinstance(field, Prompt):
+                field.call_next(field.action_send)
             case _:
                 return
         self._activity, self._field = "typing", field

@@ -244,3 +244,18 @@ async def test_a_message_is_typed_on_though_the_focus_was_taken_away() -> None:
         assert app.prompt.text == "Lear"
         assert app.runs == []
         assert app.app.focused is app.prompt
+
+
+async def test_enter_right_after_letters_beside_a_result_sends_them() -> None:
+    async with driving({"text": "Hello."}) as app:
+        await app.preview(create("new", "A.md"))
+        await app.press("a")
+        await app.finished()
+        app.now += 1.0
+        for key in (*"hello", "enter"):
+            # As a terminal sends a burst: the focus has no time to move to the message.
+            character = "\r" if key == "enter" else key
+            app.app.post_message(events.Key(key, character))
+        await app.until(lambda: "Hello." in app.transcript())
+        assert app.messages == ["hello"]
+        assert not app.runs[0].undone
