@@ -283,6 +283,21 @@ class ThreadStore(Struct, frozen=True):
                 break
         return hits
 
+    def sent_messages(self, limit: int) -> list[str]:
+        """Return the latest messages of the user in all threads, without repetitions, newest last.
+
+        Threads are read from the most recently used one on until there are enough messages.
+        """
+        messages: dict[str, str] = {}
+        for summary in self.summaries():
+            with contextlib.suppress(ConfigError):
+                for entry in self.load(summary.id).entries:
+                    if entry.role == "person":
+                        messages[entry.text] = max(entry.time, messages.get(entry.text, ""))
+            if len(messages) >= limit:
+                break
+        return sorted(messages, key=lambda message: messages[message])[-limit:]
+
     def rename(self, thread_id: str, title: str, by: str = "person") -> str:
         """Rename a thread and return the title as stored (see `clean_title`)."""
         cleaned = clean_title(title)

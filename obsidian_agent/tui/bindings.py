@@ -253,15 +253,48 @@ KEYS: tuple[Key, ...] = (
         display="^j",
     ),
     Key(
+        "prompt.recall",
+        "up,down",
+        "",
+        "Earlier messages",
+        "From the first line, take back a queued message or recall an earlier one; "
+        "from the last line, recall a later one",
+        footer=False,
+    ),
+    Key(
         "prompt.older",
         "alt+up",
         "older",
         "Earlier message",
-        "Recall an earlier message",
+        "Take back a queued message, or recall an earlier one",
         footer=False,
     ),
     Key(
         "prompt.newer", "alt+down", "newer", "Later message", "Recall a later message", footer=False
+    ),
+    Key(
+        "prompt.scroll",
+        "pageup,pagedown",
+        "",
+        "Scroll",
+        "Scroll the conversation; so do Home and End while the message is empty",
+        footer=False,
+    ),
+    Key(
+        "prompt.clear",
+        "ctrl+u",
+        "",
+        "Delete line",
+        "Delete the line up to the cursor",
+        footer=False,
+    ),
+    Key(
+        "prompt.editor",
+        "ctrl+g",
+        "editor",
+        "Editor",
+        "Edit the message in the editor that VISUAL or EDITOR names",
+        footer=False,
     ),
     Key(
         "note.select",

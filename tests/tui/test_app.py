@@ -173,20 +173,6 @@ async def test_an_invalid_plan_cannot_be_approved_and_lists_every_problem() -> N
         assert app.files == before
 
 
-async def test_a_message_sent_twice_runs_once() -> None:
-    async with driving() as app:
-        app.model.gate.clear()
-        app.prompt.text = "Make notes"
-        await app.pilot.press("enter")
-        app.prompt.text = "Make notes"
-        await app.pilot.press("enter", "enter")
-        await app.until(lambda: "Still working" in app.hint())
-        app.model.gate.set()
-        await app.settle()
-        assert app.messages == ["Make notes"]
-        assert app.hint() == "", "nothing is being worked on any more"
-
-
 async def test_messages_that_need_a_selection_ask_for_one() -> None:
     async with driving({"text": "Which bullets?"}) as app:
         await app.send("Make a note for each bullet in the selection")
@@ -198,19 +184,6 @@ async def test_messages_that_need_a_selection_ask_for_one() -> None:
         app.panes.chat.hint("")
         await app.preview(create("new", "A.md", "${selection}"))
         assert "Selection is empty. Please select text first." in app.hint(), "reported by the plan"
-
-
-async def test_lines_and_earlier_messages() -> None:
-    async with driving({"text": "Yes."}, {"text": "No."}) as app:
-        app.prompt.focus()
-        await app.press("o", "n", "e", "ctrl+j", "t", "w", "o", "enter")
-        await app.send("second")
-        assert app.messages == ["one\ntwo", "second"]
-        app.prompt.focus()
-        await app.press("alt+up", "alt+up")
-        assert app.prompt.text == "one\ntwo"
-        await app.press("alt+down")
-        assert app.prompt.text == "second"
 
 
 async def test_a_rejected_plan_leaves_a_note_and_can_be_brought_back() -> None:

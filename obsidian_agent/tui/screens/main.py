@@ -9,11 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import on, work
-from textual.app import ComposeResult
+from textual.app import ComposeResult, SuspendNotSupported
 from textual.message import Message
 from textual.widgets import Footer
 
 from obsidian_agent import terminal_text
+from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.commands import Command, parse_call
 from obsidian_agent.tui.event_stream import EventsArrived, WorkEnded, merge_text
@@ -164,6 +165,7 @@ class MainScreen(
         self.set_timer(WARM_UP_SECONDS, self.session.warm_up)
         self._receive_proposals()
         self.set_timer(WARM_UP_SECONDS, self.load_overview)
+        self.set_timer(WARM_UP_SECONDS, self.load_sent_messages)
         watch = partial(self.session.vault.watch_obsidian, self._post_focus)
         self.set_timer(WARM_UP_SECONDS, watch)
 
@@ -267,6 +269,7 @@ class MainScreen(
                 self.show_usage()
             self._last_state = state
         self.suggest_actions()
+        self._send_queued()
         self._proposals.show_next()
 
     # --- messages of the user ---------------------------------------------------------------------
@@ -291,7 +294,7 @@ class MainScreen(
                 self.panes.chat.prompt.accept()
                 self.keyboard.mark_action()
                 self.run_command(call.command, call.argument)
-        elif not text or not self.ensure_idle():
+        elif not text:
             return
         elif selection is None and _ABOUT_SELECTION.search(text) and self._warned_text != text:
             self._warned_text = text
@@ -301,7 +304,45 @@ class MainScreen(
             self._warned_text = None
             self.show_hint("")
             self.panes.chat.prompt.accept()
-            self._start_turn(text)
+            if self.turn.phase == "idle":
+                self._start_turn(text)
+            else:
+                self.panes.chat.queue.add(text)
+                self.refresh_state()
+
+    def _send_queued(self) -> None:
+        """Send the next queued message when nothing is left to do or to decide.
+
+        After a failure it goes back into the box, as it may build on what did not happen.
+        """
+        chat = self.panes.chat
+        if not chat.queue.messages:
+            return
+        is_asking = any(worker.group == "ask" for worker in self.workers if not worker.is_finished)
+        if self.turn.phase != "idle":
+            chat.queue.show_when("")
+        elif self.turn.has_failed or is_asking:
+            chat.take_back()
+        elif self.turn.pending is not None:
+            chat.queue.show_when(", after your decision")
+        else:
+            self._start_turn(chat.queue.take_first())
+
+    @on(Prompt.EditorRequested)
+    def _edit_message(self) -> None:
+        """Edit the message in the user's editor, which has the terminal meanwhile."""
+        from obsidian_agent.tui.external_editor import edit, editor_command
+
+        prompt = self.panes.chat.prompt
+        try:
+            command = editor_command()
+            with self.app.suspend():
+                text = edit(command, prompt.text)
+        except (SuspendNotSupported, ObsidianAgentError) as error:
+            self.show_hint(str(error))
+        else:
+            prompt.text = text
+            prompt.move_cursor(prompt.document.end)
 
     def _start_turn(self, text: str) -> None:
         self.keyboard.mark_sent()
@@ -341,7 +382,12 @@ class MainScreen(
             await receive_proposals(socket_path, self._proposals.submit)
 
     def _is_free(self) -> bool:
-        return self.turn.phase == "idle" and self.turn.pending is None and self.app.screen is self
+        return (
+            not self.panes.chat.queue.messages
+            and self.turn.phase == "idle"
+            and self.turn.pending is None
+            and self.app.screen is self
+        )
 
     def on_screen_resume(self) -> None:
         self._proposals.show_next()

@@ -22,7 +22,7 @@ from obsidian_agent.tui.screens.dialogs import ChoiceScreen, Confirm, Modal
 from obsidian_agent.tui.screens.overview import OverviewActions
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.turn.controller import Pending
-from obsidian_agent.tui.widgets.prompt import LineEntry
+from obsidian_agent.tui.widgets.prompt import MAX_SENT_MESSAGES, LineEntry
 from obsidian_agent.tui.widgets.row_list import Choice, VirtualList
 from obsidian_agent.tui.widgets.transcript import transcript_entries
 
@@ -302,6 +302,14 @@ class ThreadActions(OverviewActions):
             case _:
                 assert_never(choice.action)
 
+    @work(group="sent", exit_on_error=False)
+    async def load_sent_messages(self) -> None:
+        """Make the messages of earlier conversations available in the message box."""
+        store = self.threads.store
+        self.panes.chat.prompt.add_earlier(
+            await asyncio.to_thread(store.sent_messages, MAX_SENT_MESSAGES)
+        )
+
     # --- switching --------------------------------------------------------------------------------
 
     def action_new_thread(self) -> None:
@@ -371,6 +379,7 @@ class ThreadActions(OverviewActions):
             self.waiting[self.thread.id] = self.turn.pending
         self.thread.id = thread_id
         self.turn.detach()
+        self.panes.chat.take_back()
         self.show_hint("")
         return True
 

@@ -129,6 +129,8 @@ class TurnController:
         self.stage: Stage = "idle"
         self.concluded = True
         """True if the turn or run has delivered its final event."""
+        self.has_failed = False
+        """True if the last turn, plan or run failed, was cancelled or was rejected."""
         self.pending: Pending | None = None
         self.last: Pending | None = None
         """The last rejected or applied plan, which can be previewed again."""
@@ -310,6 +312,7 @@ class TurnController:
         if message.token != self._token or self.phase == "idle":
             return
         ended, self.phase, self._worker = self.phase, "idle", None
+        self.has_failed = self.has_failed or message.cancelled or not self.concluded
         view = self._view
         view.busy("")
         view.end_stream(keep=message.cancelled, mark="stopped here")
@@ -356,7 +359,7 @@ class TurnController:
         self, phase: Phase, work: Callable[[], Coroutine[Any, Any, None]], *, exclusive: bool
     ) -> None:
         self._token += 1
-        self.phase, self.concluded = phase, False
+        self.phase, self.concluded, self.has_failed = phase, False, False
         work_and_report = partial(self._report_end, work, self._token)
         group = "turn" if phase == "planning" else "run"
         self._worker = self._view.run_worker(
@@ -520,6 +523,7 @@ class TurnController:
 
     def failed(self, problem: Problem, problems: Sequence[Problem]) -> None:
         """Report why a turn failed. `problems` are further causes of `problem`."""
+        self.has_failed = True
         if self.client is not None and self.pending is None:
             self.client.decide("failed", f"The plan cannot be previewed. {problem.message}")
         causes = (problem, *problems)
@@ -627,6 +631,7 @@ class TurnController:
         if self.phase == "running":
             return
         self.cancel()
+        self.has_failed = True
         if self.pending is not None:
             self.last, self.pending = self.pending, None
             plans = self._backend.parts.session.plans
@@ -650,6 +655,7 @@ class TurnController:
         """Show the result of the run, and verify and record it."""
         from obsidian_agent.agent.findings import findings
 
+        self.has_failed = not result.success
         self.stage = "result"
         self._view.end_run(result)
         self._view.add_entry("good" if result.success else "bad", describe_result(result))

@@ -16,7 +16,13 @@ from textual.widgets import Static
 from obsidian_agent import terminal_text
 from obsidian_agent.terminal_text import counted
 from obsidian_agent.tui.bindings import key_label
-from obsidian_agent.tui.widgets.prompt import Likely, Prompt, Suggestion, Suggestions
+from obsidian_agent.tui.widgets.prompt import (
+    Likely,
+    MessageQueue,
+    Prompt,
+    Suggestion,
+    Suggestions,
+)
 from obsidian_agent.tui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -220,6 +226,7 @@ class ChatPane(Vertical):
         yield Static("", id="hint", markup=False)
         yield SelectionChip("", id="chip", markup=False)
         yield UsageLine("", id="usage", markup=False)
+        yield MessageQueue()
         yield Suggestions()
         yield Prompt(id="prompt")
         yield Likely()
@@ -236,6 +243,7 @@ class ChatPane(Vertical):
 
     def on_mount(self) -> None:
         self.prompt.suggestions = self.query_one(Suggestions)
+        self.prompt.queue = self.queue
         self.welcome()
 
     def welcome(self) -> None:
@@ -278,6 +286,16 @@ class ChatPane(Vertical):
     @property
     def prompt(self) -> Prompt:
         return self.query_one(Prompt)
+
+    @property
+    def queue(self) -> MessageQueue:
+        return self.query_one(MessageQueue)
+
+    def take_back(self) -> None:
+        """Put the message that is next in the queue into the box, unless that has a text."""
+        if self.queue.messages and not self.prompt.text:
+            self.prompt.text = self.queue.take_first()
+            self.prompt.move_cursor(self.prompt.document.end)
 
     @property
     def chip(self) -> SelectionChip:
@@ -327,6 +345,19 @@ class ChatPane(Vertical):
         if self.prompt.text:  # the box is emptied by sending, which the hint may be about
             self.hint("")
         self.post_message(self.Edited())
+
+    def on_prompt_scroll_requested(self, event: Prompt.ScrollRequested) -> None:
+        event.stop()
+        transcript = self.transcript
+        match event.direction:
+            case "page_up":
+                transcript.scroll_page_up(animate=False)
+            case "page_down":
+                transcript.scroll_page_down(animate=False)
+            case "home":
+                transcript.scroll_home(animate=False)
+            case "end":
+                transcript.scroll_end(animate=False)
 
     def on_suggestions_accepted(self, event: Suggestions.Accepted) -> None:
         event.stop()

@@ -1,6 +1,6 @@
 """The message box, its completions, and the likely actions for a message.
 
-By default Enter sends, Ctrl+J inserts a new line and Alt+Up recalls an earlier message.
+By default Enter sends, Ctrl+J inserts a new line and Up recalls an earlier message.
 
 Text pasted here and into the fields of forms is made safe: hidden characters become visible codes.
 """
@@ -8,6 +8,7 @@ Text pasted here and into the fields of forms is made safe: hidden characters be
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from msgspec import Struct
 from textual import events
@@ -16,13 +17,16 @@ from textual.message import Message
 from textual.widgets import Input, Static, TextArea
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.bindings import bindings, key_label
+from obsidian_agent.tui.bindings import bindings, format_keys, key_label
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
 MAX_SENT_MESSAGES = 200
 """Sent messages that can be recalled."""
 
 MAX_SUGGESTIONS = 8
+
+
+Scroll = Literal["page_up", "page_down", "home", "end"]
 
 
 class LineEntry(Input):
@@ -63,6 +67,16 @@ class Prompt(TextEntry):
     class FormRequested(Message):
         """The form of the first likely action is requested."""
 
+    class EditorRequested(Message):
+        """The message is to be edited in the user's editor."""
+
+    class ScrollRequested(Message):
+        """The conversation above is to be scrolled by a page, or to one of its ends."""
+
+        def __init__(self, direction: Scroll) -> None:
+            super().__init__()
+            self.direction = direction
+
     class Sent(Message):
         """A message was sent. The box keeps the text until the screen calls `accept`."""
 
@@ -89,8 +103,13 @@ class Prompt(TextEntry):
         """The completions that this box controls."""
         self.has_likely_action = False
         """True while a likely action is displayed below the message."""
+        self.queue: MessageQueue | None = None
+        """The messages that wait for the end of the current work."""
         self._sent_messages: list[str] = []
         self._recalled = 0
+        """The index of the recalled message; that of the draft follows the last one."""
+        self._draft = ""
+        """The text that was in the box before a message was recalled."""
         self._sending = ""
         self._entered: str | None = None
         """The text when Enter was pressed, None once it is sent."""
@@ -157,19 +176,132 @@ class Prompt(TextEntry):
         self.text = rest.removeprefix(text)
         self.move_cursor(self.document.end)
 
+    def add_earlier(self, messages: Sequence[str]) -> None:
+        """Add messages of all conversations, the latest last, before those sent since."""
+        known = set(self._sent_messages)
+        added = [message for message in messages if message not in known]
+        self._sent_messages[:0] = added
+        self._recalled += len(added)
+
     def action_older(self) -> None:
-        self._recall(-1)
+        """Move the last queued message into the box, or recall an earlier one."""
+        if not self.text and self.queue is not None and self.queue.messages:
+            self.text = self.queue.take_last()
+            self.move_cursor(self.document.end)
+        else:
+            self._recall(-1)
 
     def action_newer(self) -> None:
         self._recall(1)
 
     def _recall(self, step: int) -> None:
-        index = self._recalled + step
-        if 0 <= index <= len(self._sent_messages):
-            self._recalled = index
-            is_older = index < len(self._sent_messages)
-            self.text = self._sent_messages[index] if is_older else ""
-            self.move_cursor(self.document.end)
+        index, end = self._recalled + step, len(self._sent_messages)
+        if not 0 <= index <= end:
+            return
+        if self._recalled == end:
+            self._draft = self.text
+        self._recalled = index
+        self.text = self._sent_messages[index] if index < end else self._draft
+        self.move_cursor(self.document.end)
+
+    def action_editor(self) -> None:
+        self.post_message(self.EditorRequested())
+
+    # --- keys that leave the text at its ends -----------------------------------------------------
+
+    def action_cursor_up(self, select: bool = False) -> None:
+        """Move up; from the first line, recall an earlier message."""
+        if not select and self.navigator.is_first_wrapped_line(self.cursor_location):
+            self.action_older()
+        else:
+            super().action_cursor_up(select)
+
+    def action_cursor_down(self, select: bool = False) -> None:
+        """Move down; from the last line, recall a later message."""
+        if not select and self.navigator.is_last_wrapped_line(self.cursor_location):
+            self.action_newer()
+        else:
+            super().action_cursor_down(select)
+
+    def action_cursor_page_up(self) -> None:
+        self.post_message(self.ScrollRequested("page_up"))
+
+    def action_cursor_page_down(self) -> None:
+        self.post_message(self.ScrollRequested("page_down"))
+
+    def action_cursor_line_start(self, select: bool = False) -> None:
+        """Move to the start of the line; without a text, scroll to the start."""
+        if self.text:
+            super().action_cursor_line_start(select)
+        else:
+            self.post_message(self.ScrollRequested("home"))
+
+    def action_cursor_line_end(self, select: bool = False) -> None:
+        """Move to the end of the line; without a text, scroll to the end."""
+        if self.text:
+            super().action_cursor_line_end(select)
+        else:
+            self.post_message(self.ScrollRequested("end"))
+
+
+class MessageQueue(Static):
+    """The messages that are sent when the current work ends, hidden without any."""
+
+    DEFAULT_CSS = """
+    MessageQueue {
+        height: auto; max-height: 3; padding: 0 2; background: $surface; display: none;
+        text-wrap: nowrap; text-overflow: ellipsis;
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__("", markup=False)
+        self.messages: tuple[str, ...] = ()
+        self._when = ""
+
+    def add(self, message: str) -> None:
+        """Append a message."""
+        self._set((*self.messages, message))
+
+    def take_first(self) -> str:
+        """Remove the message that is next, and return it."""
+        first, *rest = self.messages
+        self._set(tuple(rest))
+        return first
+
+    def take_last(self) -> str:
+        """Remove the message that was added last, and return it."""
+        *rest, last = self.messages
+        self._set(tuple(rest))
+        return last
+
+    def show_when(self, when: str) -> None:
+        """Show when the messages are sent, such as "after your decision"."""
+        if when != self._when:
+            self._when = when
+            self._draw()
+
+    def _set(self, messages: tuple[str, ...]) -> None:
+        self.messages = messages
+        self.display = bool(messages)
+        self._draw()
+
+    def _draw(self) -> None:
+        key = format_keys("up")
+        rows = []
+        for number, message in enumerate(self.messages):
+            head = f"Next{self._when}: " if number == 0 else "Then: "
+            rows.append(
+                Content.assemble(
+                    ("» ", "$primary"),
+                    (head, "$quiet"),
+                    (terminal_text.shortened(message, 160), "$foreground"),
+                    (f"   {key} takes it back", "$quiet")
+                    if number == len(self.messages) - 1
+                    else "",
+                )
+            )
+        self.update(Content("\n").join(rows))
 
 
 class Suggestion(Struct, frozen=True):
