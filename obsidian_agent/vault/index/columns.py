@@ -82,8 +82,13 @@ class IdListColumn:
     def __len__(self) -> int:
         return len(self._ends)
 
+    def bounds(self, row: int) -> tuple[int, int]:
+        """Return where a list begins and ends in the column."""
+        return (self._ends[row - 1] if row else 0), self._ends[row]
+
     def __getitem__(self, row: int) -> memoryview:
-        return self._ids[self._ends[row - 1] if row else 0 : self._ends[row]]
+        start, end = self.bounds(row)
+        return self._ids[start:end]
 
 
 def encode_texts(name: str, texts: Iterable[str | bytes]) -> dict[str, Iterable[Buffer]]:

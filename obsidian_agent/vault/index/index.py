@@ -16,7 +16,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
 
 from msgspec import Struct, field
 
@@ -29,6 +29,10 @@ from obsidian_agent.vault.links.resolve import LinksByName, file_name, resolved_
 from obsidian_agent.vault.markdown.canvas import CANVAS, canvas_links
 from obsidian_agent.vault.markdown.note import Names, names_in
 from obsidian_agent.vault.paths.path import ROOT, VaultPath, from_disk
+
+if TYPE_CHECKING:
+    from obsidian_agent.vault.index.word_query import QueryWord
+    from obsidian_agent.vault.index.words import WordCount
 
 _NOTE: Final = ".md"
 
@@ -344,6 +348,17 @@ class VaultIndex(ABC):
         Every note with the needle is included, and some others may be. Nothing is read.
         """
         return {path.text for path in self.notes(folder)}
+
+    def word_counts(self, word: QueryWord) -> Mapping[str, WordCount] | None:
+        """Return how often a word is in each unchanged note that has it, by path.
+
+        None if words are not stored; `changed_notes` are not among them. Nothing is read.
+        """
+        return None
+
+    def changed_notes(self) -> set[str]:
+        """Return the paths of the notes that are newer than the stored words."""
+        return set()
 
     @abstractmethod
     def text(self, path: VaultPath) -> bytes | Problem:

@@ -28,7 +28,7 @@ from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.columns import Records
 from obsidian_agent.vault.index.gc_pause import gc_paused
 from obsidian_agent.vault.index.index import NO_FACTS, PathCache, has_facts, scan_facts
-from obsidian_agent.vault.index.packs import Packs
+from obsidian_agent.vault.index.packs import WORDS_SUFFIX, Packs
 from obsidian_agent.vault.index.snapshot import Snapshot, merge_snapshot, write_snapshot
 from obsidian_agent.vault.index.snapshot_file import UnusableIndex
 from obsidian_agent.vault.index.stamps import (
@@ -55,6 +55,7 @@ PROCESS_AFTER: Final = 1_500
 _LEFTOVER_SECONDS: Final = 600
 _BATCH: Final = 1_000
 _NICENESS: Final = 10
+_WORDS_MODULE: Final = "obsidian_agent.vault.index.words"
 
 
 class IndexStatus(Struct, frozen=True):
@@ -94,6 +95,7 @@ class IndexKeeper:
         self._uses_process = False
         self._progress = progress
         self._lock = threading.RLock()
+        self._words_lock = threading.Lock()
         self._index: StoredIndex | None = None
         self._vault_path = PathCache()
         self._seconds = 0.0
@@ -165,6 +167,29 @@ class IndexKeeper:
                 for file in list(self._folder.iterdir()):
                     file.unlink()
             return self.refresh()
+
+    def prepare_words(self, is_cancelled: Callable[[], bool] = lambda: False) -> bool:
+        """Store the words of the notes, in another process, for programs that stay open.
+
+        Searches are fast from then on; in a small vault they are without. May take long. Return
+        whether the words are stored.
+        """
+        index = self._index
+        if index is None or self._in_memory or len(index.snapshot) < PROCESS_AFTER:
+            return False
+        missing = index.packs.without_words()
+        if not missing:
+            return True
+        if not self._words_lock.acquire(blocking=False):
+            return False
+        try:
+            with WorkerProcess(_WORDS_MODULE) as worker:
+                task = [tuple(pack) for pack in missing]
+                return bool(run_workers([worker], [task], lambda *_: None, is_cancelled)[0])
+        except (OSError, IndexingCancelled):
+            return False
+        finally:
+            self._words_lock.release()
 
     def update_paths(self, paths: Iterable[VaultPath]) -> StoredIndex | None:
         """Compare only the files at these paths, and return the index.
@@ -357,12 +382,10 @@ class IndexKeeper:
         write_snapshot(self._folder / SNAPSHOT_NAME, records, packs)
         os.chmod(self._folder, 0o700)
         for file in self._folder.iterdir():
-            if file.name != SNAPSHOT_NAME and file.name not in packs:
+            pack = file.name.removesuffix(WORDS_SUFFIX)
+            if file.name != SNAPSHOT_NAME and pack not in packs:
                 with suppress(OSError):
-                    if (
-                        file.name in replaced
-                        or time.time() - file.stat().st_mtime > _LEFTOVER_SECONDS
-                    ):
+                    if pack in replaced or time.time() - file.stat().st_mtime > _LEFTOVER_SECONDS:
                         file.unlink()
 
 

@@ -11,11 +11,19 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from obsidian_agent.vault.index.columns import FOLDS_TO_ASCII, LOSSY
+from obsidian_agent.vault.index.columns import FOLDS_TO_ASCII, LONG_TYPE, LOSSY
 from obsidian_agent.vault.index.snapshot import Snapshot
+from obsidian_agent.vault.index.snapshot_file import UnusableIndex
 from obsidian_agent.vault.index.text_search import Needle
+
+if TYPE_CHECKING:
+    from obsidian_agent.vault.index.word_query import QueryWord
+    from obsidian_agent.vault.index.words import PackedNotes, PackWords, WordCount
+
+WORDS_SUFFIX: Final = ".words"
+"""The end of the name of a file with a pack's words, behind the name of the pack."""
 
 CHUNK: Final = 1 << 18
 """Number of bytes that are lower-cased at a time, so that they stay in the processor's cache."""
@@ -36,6 +44,7 @@ class Packs:
     def __init__(self, snapshot: Snapshot, folder: Path) -> None:
         self._snapshot = snapshot
         self._folder = folder
+        self._words: list[tuple[PackWords, dict[int, int]]] | None = None
 
     @cached_property
     def _packs(self) -> list[_Pack]:
@@ -61,6 +70,48 @@ class Packs:
         uncertain = LOSSY | FOLDS_TO_ASCII if needle.lower else LOSSY
         matches.update(file for file, flags in enumerate(self._snapshot.flags) if flags & uncertain)
         return matches
+
+    def without_words(self) -> list[PackedNotes]:
+        """Return the packs whose words are not stored yet (`words.py`)."""
+        from obsidian_agent.vault.index.words import PackedNotes
+
+        missing = []
+        for number, name in enumerate(self._snapshot.packs):
+            if not (self._folder / f"{name}{WORDS_SUFFIX}").exists():
+                ids, starts = self._snapshot.texts_in(number)
+                sizes = array(LONG_TYPE, [self._snapshot.packed(file).size for file in ids])
+                pack = str(self._folder / name)
+                missing.append(PackedNotes(pack, starts.tobytes(), sizes.tobytes()))
+        return missing
+
+    def word_counts(self, word: QueryWord) -> dict[int, WordCount] | None:
+        """Return the ids of the notes with a word; None if the words are not stored."""
+        if self._words is None:
+            self._words = self._open_words()
+        if self._words is None:
+            return None
+        return {
+            ids[start]: count
+            for pack, ids in self._words
+            for start, count in pack.counts(word).items()
+            if start in ids
+        }
+
+    def _open_words(self) -> list[tuple[PackWords, dict[int, int]]] | None:
+        """Return the words of each pack, and the ids of its notes by their offsets."""
+        names = self._snapshot.packs
+        if not all((self._folder / f"{name}{WORDS_SUFFIX}").exists() for name in names):
+            return None
+        from obsidian_agent.vault.index.words import PackWords
+
+        try:
+            opened = [PackWords(self._folder / f"{name}{WORDS_SUFFIX}") for name in names]
+        except UnusableIndex:
+            return None
+        return [
+            (words, dict(zip(*reversed(self._snapshot.texts_in(number)), strict=True)))
+            for number, words in enumerate(opened)
+        ]
 
 
 def _search(pack: _Pack, needle: Needle) -> Iterator[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 
@@ -39,6 +39,10 @@ from obsidian_agent.vault.links.resolve import (
 )
 from obsidian_agent.vault.markdown.bases import BASE
 from obsidian_agent.vault.paths.path import VaultPath
+
+if TYPE_CHECKING:
+    from obsidian_agent.vault.index.word_query import QueryWord
+    from obsidian_agent.vault.index.words import WordCount
 
 
 class SnapshotChanges(Struct):
@@ -264,6 +268,16 @@ class StoredIndex(VaultIndex):
         notes -= self._delta.stale
         notes.update(path.text for path in self._changed_notes(folder))
         return notes
+
+    def word_counts(self, word: QueryWord) -> Mapping[str, WordCount] | None:
+        counts = self.packs.word_counts(word)
+        if counts is None:
+            return None
+        paths, stale = self.snapshot.paths, self._delta.stale
+        return {text: count for file, count in counts.items() if (text := paths[file]) not in stale}
+
+    def changed_notes(self) -> set[str]:
+        return {text for text, path in self._delta.files.items() if path.is_note}
 
     def with_changes(self, changed: SnapshotChanges) -> StoredIndex:
         """Return the next state of the same snapshot."""

@@ -198,6 +198,13 @@ class VaultWatcher:
         with suppress(ObsidianAgentError):
             if self._keeper.refresh(self._stop.is_set) is not before:
                 self._on_change()
+                # It may take long, and changes are followed meanwhile.
+                threading.Thread(
+                    target=self._keeper.prepare_words,
+                    args=(self._stop.is_set,),
+                    name="vault-words",
+                    daemon=True,
+                ).start()
 
     def _text(self, native: str) -> str:
         return os.path.relpath(native, self._root).replace(os.sep, "/")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -24,6 +24,9 @@ FORM: Final = 0.6
 
 MAX_WORDS: Final = 16
 """Words of a query that are searched; the rest of a longer text is ignored."""
+
+MAX_LENGTH: Final = 64
+"""Characters of a word that are compared. Longer ones are data, not language."""
 
 MAX_KEYWORDS: Final = 3
 """Words of a query up to which a note is expected to hold them all."""
@@ -47,6 +50,9 @@ ingen ungen ings ing ung ies ied ern es ed er en em os as is s e n y a o i
 _ENDINGS: Final = tuple(_FORMS.split())
 """Endings that differ between the forms of a word, in the languages above, longest first."""
 
+MAX_FORM: Final = 3
+"""Characters that another form of a word adds to its stem at most."""
+
 _MIN_STEM: Final = 4
 _MIN_RUN: Final = 3
 """Characters of ASCII that a needle needs to be selective."""
@@ -65,11 +71,13 @@ _BARE_KEY: Final = re.compile(r"\s*(?:-\s*)?[\w .\"'-]*:\s*(?:[|>][+-]?)?\s*$|\s
 class QueryWord(Struct, frozen=True):
     """A word of a query, folded.
 
-    `exact` matches words that begin with it, `form` its other forms, `needles` are alternatives of
-    which every note with a match holds one (no needles: every note must be read).
+    `exact` matches words that begin with it, `form` its other forms, which begin with `stem`.
+    `needles` are alternatives of which every note with a match holds one (no needles: every note
+    must be read).
     """
 
     text: str
+    stem: str | None
     exact: re.Pattern[str]
     form: re.Pattern[str] | None
     needles: tuple[Needle, ...]
@@ -248,6 +256,19 @@ def query_words(query: str) -> list[str]:
     return [word.text for word in WordQuery(query).words]
 
 
+def words_of(folded: str) -> Iterator[str]:
+    """Yield the words of a folded text that a word of a query can match, as often as they occur.
+
+    In scripts without spaces these are every two neighbouring characters, and the last one.
+    """
+    for run in _WORD.findall(folded):
+        if _IN_JOINED.match(run):
+            for at in range(len(run)):
+                yield run[at : at + 2]
+        else:
+            yield run[:MAX_LENGTH]
+
+
 def _shares(hits: Sequence[tuple[int, int, int, float]]) -> dict[int, float]:
     shares: dict[int, float] = {}
     for _, _, number, share in hits:
@@ -259,7 +280,7 @@ def _words(folded: str) -> list[str]:
     words = []
     for run in _WORD.findall(folded):
         if not _IN_JOINED.match(run) or len(run) <= 2:
-            words.append(run)
+            words.append(run[:MAX_LENGTH])
         else:
             words += [run[at : at + 2] for at in range(len(run) - 1)]
     return words
@@ -268,15 +289,17 @@ def _words(folded: str) -> list[str]:
 def _query_word(word: str) -> QueryWord:
     escaped = re.escape(word)
     if _IN_JOINED.match(word):
-        return QueryWord(word, re.compile(escaped), None, _needles(word))
+        return QueryWord(
+            text=word, stem=None, exact=re.compile(escaped), form=None, needles=_needles(word)
+        )
     # Each pattern starts with plain text, because `re` skips to that quickly.
     exact = re.compile(rf"{escaped}(?<!\w{escaped})")
     stem = _stem(word)
     if stem is None:
-        return QueryWord(word, exact, None, _needles(word))
+        return QueryWord(text=word, stem=None, exact=exact, form=None, needles=_needles(word))
     escaped = re.escape(stem)
-    form = re.compile(rf"{escaped}(?<!\w{escaped})\w{{0,3}}(?!\w)")
-    return QueryWord(word, exact, form, _needles(stem))
+    form = re.compile(rf"{escaped}(?<!\w{escaped})\w{{0,{MAX_FORM}}}(?!\w)")
+    return QueryWord(text=word, stem=stem, exact=exact, form=form, needles=_needles(stem))
 
 
 def _stem(word: str) -> str | None:

@@ -3,9 +3,9 @@
 Notes are ranked by BM25 over several fields: a word in the name, an alias, a heading or a tag
 counts for more than one in the text. A note need not hold all words of the query, but the more of
 them it holds, the better. Notes with a phrase of the query come first, then, for a few keywords,
-those with all of them. There is no inverted index: a search over the packed texts finds the notes
-with a word. All notes that may hold every word are read and counted, and of the others those with
-the rarest words.
+those with all of them. Counted are all notes that may hold every word, and of the others those with
+the rarest words. The counts are stored (`words.py`), or a search over the packed texts finds the
+notes with a word, and they are read.
 
 Source of the formula: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and
 Beyond" (2009).
@@ -15,17 +15,21 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import Struct
 
 from obsidian_agent.budget import checked
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.index.index import PathCache, VaultIndex
+from obsidian_agent.vault.index.stop_words import STOP_WORDS
 from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.index.word_query import HEADING, WordQuery
 from obsidian_agent.vault.paths.path import VaultPath
+
+if TYPE_CHECKING:
+    from obsidian_agent.vault.index.words import WordCount
 
 SATURATION: Final = 1.2
 """The k1 of BM25."""
@@ -93,8 +97,13 @@ def rank_notes(
     if not words:
         return Ranking(words)
     total = index.note_count(folder)
-    holders = [_holders(index, folder, word.needles) for word in words.words]
-    chosen = set.intersection(*holders)
+    stored = _stored_counts(index, folder, words)
+    if stored is None:
+        holders = [_holders(index, folder, word.needles) for word in words.words]
+    else:
+        changed = {text for text in index.changed_notes() if _is_below(text, folder)}
+        holders = [counts.keys() | changed for counts in stored]
+    chosen = set(holders[0]).intersection(*holders[1:])
     for needles in words.phrase_needles:
         chosen |= _holders(index, folder, needles)
     chosen |= _promising(holders, chosen, total)
@@ -103,11 +112,38 @@ def rank_notes(
     for text in checked(sorted(chosen)):
         if is_cancelled():
             return Ranking(words)
-        note = _count(index, vault_path(text), words)
+        path = vault_path(text)
+        note = _known(path, words, stored) if stored is not None else None
+        if note is None:
+            note = _count(index, path, words)
         if note is not None:
             counted.append(note)
     weights = _weights(holders, chosen, counted, max(total, 1))
     return Ranking(words, _rank(index, counted, words, weights), weights)
+
+
+def _stored_counts(
+    index: VaultIndex, folder: VaultPath, query: WordQuery
+) -> list[Mapping[str, WordCount]] | None:
+    """Return the notes with each word, or None if the index does not store words.
+
+    Words that are too common are not stored; a query has them only if it has no others.
+    """
+    if any(word.text in STOP_WORDS for word in query.words):
+        return None
+    stored = []
+    for word in query.words:
+        counts = index.word_counts(word)
+        if counts is None:
+            return None
+        if not folder.is_root:
+            counts = {text: count for text, count in counts.items() if _is_below(text, folder)}
+        stored.append(counts)
+    return stored
+
+
+def _is_below(text: str, folder: VaultPath) -> bool:
+    return folder.is_root or text.startswith(f"{folder.text}/")
 
 
 def _holders(index: VaultIndex, folder: VaultPath, needles: Sequence[Needle]) -> set[str]:
@@ -117,7 +153,7 @@ def _holders(index: VaultIndex, folder: VaultPath, needles: Sequence[Needle]) ->
     return set().union(*(index.may_hold(folder, needle) for needle in needles))
 
 
-def _promising(holders: Sequence[set[str]], chosen: set[str], total: int) -> set[str]:
+def _promising(holders: Sequence[Set[str]], chosen: set[str], total: int) -> set[str]:
     """Return the notes outside `chosen` that can score highest, from the words they may hold."""
     scores: dict[str, float] = {}
     for notes in holders:
@@ -133,7 +169,7 @@ def _weight(frequency: int, total: int) -> float:
 
 
 def _weights(
-    holders: Sequence[set[str]], read: set[str], counted: Sequence[_WordCounts], total: int
+    holders: Sequence[Set[str]], read: set[str], counted: Sequence[_WordCounts], total: int
 ) -> list[float]:
     """Return the weight of each word. Of notes that were not read, those that may hold it count."""
     weights = []
@@ -146,6 +182,31 @@ def _weights(
 def _text(index: VaultIndex, path: VaultPath) -> str | None:
     data = index.text(path)
     return None if isinstance(data, Problem) else data.decode(errors="replace")
+
+
+def _known(
+    path: VaultPath, query: WordQuery, stored: Sequence[Mapping[str, WordCount]]
+) -> _WordCounts | None:
+    """Return the stored counts of a note.
+
+    Return None if it must be read: it changed, or may hold a phrase of the query.
+    """
+    known = [counts.get(path.text) for counts in stored]
+    lengths = [count.length for count in known if count is not None]
+    if not lengths or (query.phrases and all(known)):
+        return None
+    named = [word.count(path.stem.casefold()) for word in query.words]
+    counts = [
+        (0.0 if count is None else count.occurrences) + in_name
+        for count, in_name in zip(known, named, strict=True)
+    ]
+    return _WordCounts(
+        path=path,
+        length=lengths[0],
+        counts=counts,
+        in_name=[count >= 1 for count in named],
+        rank=int(query.is_keywords and min(counts) >= 1),
+    )
 
 
 def _count(index: VaultIndex, path: VaultPath, query: WordQuery) -> _WordCounts | None:
@@ -162,7 +223,13 @@ def _count(index: VaultIndex, path: VaultPath, query: WordQuery) -> _WordCounts 
     rank = sum(1 for phrase in query.phrases if phrase in folded or phrase in name)
     if query.is_keywords and min(counts) >= 1:
         rank += 1
-    return _WordCounts(path, len(text), counts, [count >= 1 for count in named], rank)
+    return _WordCounts(
+        path=path,
+        length=len(text),
+        counts=counts,
+        in_name=[count >= 1 for count in named],
+        rank=rank,
+    )
 
 
 def _rank(

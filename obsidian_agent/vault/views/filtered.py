@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from obsidian_agent import budget
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.filesystem.store import missing
-from obsidian_agent.vault.index.index import NO_FACTS, Facts, NoteContent, VaultIndex
+from obsidian_agent.vault.index.index import NO_FACTS, Facts, NoteContent, PathCache, VaultIndex
 from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
 from obsidian_agent.vault.views.view import FileStat, VaultEntry, VaultView
+
+if TYPE_CHECKING:
+    from obsidian_agent.vault.index.word_query import QueryWord
+    from obsidian_agent.vault.index.words import WordCount
 
 
 class FilteredView(VaultView):
@@ -130,6 +135,7 @@ class FilteredIndex(VaultIndex):
         super().__init__()
         self._inner = inner
         self._view = view
+        self._vault_path = PathCache()
 
     @property
     def problems(self) -> Mapping[str, Problem]:
@@ -173,6 +179,15 @@ class FilteredIndex(VaultIndex):
     def may_hold(self, folder: VaultPath, needle: Needle) -> set[str]:
         return super().may_hold(folder, needle) & self._inner.may_hold(folder, needle)
 
+    def word_counts(self, word: QueryWord) -> Mapping[str, WordCount] | None:
+        counts = self._inner.word_counts(word)
+        if counts is None:
+            return None
+        return {text: count for text, count in counts.items() if not self._is_hidden(text)}
+
+    def changed_notes(self) -> set[str]:
+        return {text for text in self._inner.changed_notes() if not self._is_hidden(text)}
+
     def text(self, path: VaultPath) -> bytes | Problem:
         if self._view.is_hidden(path):
             return missing(path).problem()
@@ -182,6 +197,10 @@ class FilteredIndex(VaultIndex):
         return (
             (alias, path) for alias, path in self._inner.aliases() if not self._view.is_hidden(path)
         )
+
+    def _is_hidden(self, text: str) -> bool:
+        budget.check()
+        return self._view.is_hidden(self._vault_path(text))
 
     def _visible(self, paths: Iterable[VaultPath]) -> list[VaultPath]:
         return [path for path in paths if not self._view.is_hidden(path)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from obsidian_agent import budget
 from obsidian_agent.errors import Problem, VaultError
@@ -26,6 +27,10 @@ from obsidian_agent.vault.markdown.bases import BASE
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.views.overlay_entries import OverlayEntries
 from obsidian_agent.vault.views.view import VaultEntry, VaultView
+
+if TYPE_CHECKING:
+    from obsidian_agent.vault.index.word_query import QueryWord
+    from obsidian_agent.vault.index.words import WordCount
 
 
 class OverlayIndex(VaultIndex):
@@ -125,6 +130,18 @@ class OverlayIndex(VaultIndex):
             path.text for path in delta.files.values() if path.is_note and path.within(folder)
         )
         return notes
+
+    def word_counts(self, word: QueryWord) -> Mapping[str, WordCount] | None:
+        counts = self._base_index.word_counts(word)
+        stale = self._current_delta().stale
+        if counts is None or not stale:
+            return counts
+        return {text: count for text, count in counts.items() if text not in stale}
+
+    def changed_notes(self) -> set[str]:
+        delta = self._current_delta()
+        changed = {text for text, path in delta.files.items() if path.is_note}
+        return (self._base_index.changed_notes() - delta.stale) | changed
 
     def text(self, path: VaultPath) -> bytes | Problem:
         if path.text in self._current_delta().stale:
