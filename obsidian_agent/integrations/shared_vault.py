@@ -290,7 +290,9 @@ class SharedVault(Struct, frozen=True):
 
     def _view(self) -> SharedView:
         inner = self.vault.view()
-        return SharedView(inner, _Unshared(inner, Gate(self.rules, Grants(), False, inner.names)))
+        # The view hides links to what is not shared, so the gate judges each path by itself.
+        gate = Gate(self.rules, Grants(), False, lambda path: (path,))
+        return SharedView(inner, _Unshared(inner, gate))
 
 
 class SharedView(FilteredView):

@@ -24,7 +24,7 @@ class FilteredView(VaultView):
     """A view in which hidden files and folders do not exist.
 
     `is_denied` decides by path what is hidden. A link or hard link to something hidden is hidden
-    too, and so is a folder in which every file is hidden.
+    too, also in listings, and so is a folder in which every file is hidden.
     """
 
     def __init__(self, inner: VaultView, is_denied: Callable[[VaultPath], bool]) -> None:
@@ -43,10 +43,11 @@ class FilteredView(VaultView):
         """Return whether a path is hidden or leads to something hidden, as a hard link does."""
         hidden = self._hidden.get(path.text)
         if hidden is None:
+            names = self.inner.names(path)
             hidden = self._hidden[path.text] = (
                 self.is_denied(path)
-                or any(map(self.is_denied, self.inner.names(path)))
-                or (self._is_folder(path) and path.text in self._emptied_folders)
+                or any(map(self.is_denied, names))
+                or (self._is_folder(path) and any(name.text in self._unlisted for name in names))
             )
         return hidden
 
@@ -54,25 +55,41 @@ class FilteredView(VaultView):
         entry = self.inner.locate(path)
         return entry is not None and entry.kind == "folder"
 
-    @cached_property
-    def _emptied_folders(self) -> frozenset[str]:
-        """The folders that hold files, all of which are denied."""
-        with_denied, with_visible = set[str](), {ROOT.text}
-        for entry in budget.checked(self.inner.walk(ROOT)):
-            if entry.kind == "file":
-                folders = with_denied if self.is_denied(entry.path) else with_visible
-                parent = entry.path.parent
-                while parent.text not in folders:
-                    folders.add(parent.text)
-                    parent = parent.parent
-                    if parent.is_root:
-                        break
-        return frozenset(with_denied - with_visible)
+    def is_listed(self, path: VaultPath) -> bool:
+        """Return whether an entry of a walk is visible. Faster than `is_hidden`."""
+        return not self.is_denied(path) and path.text not in self._unlisted
 
-    def _is_listed(self, entry: VaultEntry) -> bool:
-        return not self.is_denied(entry.path) and (
-            entry.kind == "file" or entry.path.text not in self._emptied_folders
-        )
+    @cached_property
+    def _unlisted(self) -> frozenset[str]:
+        """The denied files, all links to them, and the folders in which every file is hidden."""
+        denied, visible, links = list[VaultPath](), list[VaultPath](), list[VaultPath]()
+        for entry in budget.checked(self.inner.walk(ROOT)):
+            if entry.kind == "file" and self.is_denied(entry.path):
+                denied.append(entry.path)
+            elif self.inner.is_link(entry.path):
+                links.append(entry.path)
+            elif entry.kind == "file":
+                visible.append(entry.path)
+        unlisted = {path.text for path in denied}
+        # A hard link has a name on both sides, so one side is enough: the shorter one.
+        for path in (*min(denied, visible, key=len), *links):
+            names = self.inner.names(path)
+            if any(map(self.is_denied, names)):
+                unlisted.update(name.text for name in names)
+        with_hidden, with_visible = set[str](), {ROOT.text}
+        for path in (*denied, *visible, *links):
+            folders = with_hidden if path.text in unlisted else with_visible
+            parent = path.parent
+            while parent.text not in folders:
+                folders.add(parent.text)
+                parent = parent.parent
+                if parent.is_root:
+                    break
+        unlisted |= with_hidden - with_visible
+        for link in links:
+            if any(name.text in unlisted for name in self.inner.names(link)):
+                unlisted.add(link.text)
+        return frozenset(unlisted)
 
     def locate(self, path: VaultPath) -> VaultEntry | None:
         return None if self.is_hidden(path) else self.inner.locate(path)
@@ -91,12 +108,12 @@ class FilteredView(VaultView):
 
     def children(self, folder: VaultPath) -> list[VaultEntry]:
         self._check_visible(folder)
-        return [entry for entry in self.inner.children(folder) if self._is_listed(entry)]
+        return [entry for entry in self.inner.children(folder) if self.is_listed(entry.path)]
 
     def walk(self, folder: VaultPath) -> Iterator[VaultEntry]:
         self._check_visible(folder)
         return (
-            entry for entry in budget.checked(self.inner.walk(folder)) if self._is_listed(entry)
+            entry for entry in budget.checked(self.inner.walk(folder)) if self.is_listed(entry.path)
         )
 
     def origin(self, path: VaultPath) -> VaultPath | None:
@@ -146,10 +163,10 @@ class FilteredIndex(VaultIndex):
         }
 
     def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
-        return (path for path in self._inner.notes(folder) if not self._view.is_denied(path))
+        return (path for path in self._inner.notes(folder) if self._view.is_listed(path))
 
     def files(self) -> Iterator[VaultPath]:
-        return (path for path in self._inner.files() if not self._view.is_denied(path))
+        return (path for path in self._inner.files() if self._view.is_listed(path))
 
     def facts(self, path: VaultPath) -> Facts:
         return NO_FACTS if self._view.is_hidden(path) else self._inner.facts(path)

@@ -68,6 +68,30 @@ def test_every_link_to_what_is_hidden_is_hidden(
     assert FilteredView(overlay, hidden).is_hidden(path("Projects/b.md"))
 
 
+@pytest.mark.parametrize("link", [symbolic_link, os.link])
+def test_no_listing_has_a_link_to_what_is_hidden(
+    make_vault: MakeVault, link: Callable[[Path, Path], None]
+) -> None:
+    store = make_vault({**NOTES, "Links/seen.md": "", "Only/keep.txt": ""})
+    root = Path(store.real_path)
+    (root / "Only/keep.txt").unlink()
+    link(root / "Private/diary.md", root / "Links/alias.md")
+    link(root / "Private/diary.md", root / "Only/alias.md")
+    (root / "Folder").symlink_to("Private")
+    (root / "Emptied").symlink_to("Only")
+    view = FilteredView(DiskView(store), hidden)
+    names = ["Garden.md", "Links", "Links/seen.md", "Projects", "Projects/Log.md"]
+    names += ["Projects/Plan.md"]
+    assert [entry.path.text for entry in view.walk(ROOT)] == names
+    assert [entry.path.text for entry in view.children(ROOT)] == ["Garden.md", "Links", "Projects"]
+    assert [entry.path.text for entry in view.children(path("Links"))] == ["Links/seen.md"]
+    files = [name for name in names if name.endswith(".md")]
+    assert sorted(file.text for file in view.index.files()) == files
+    assert sorted(note.text for note in view.index.notes(ROOT)) == files
+    for folder in ("Only", "Emptied", "Folder"):
+        assert view.locate(path(folder)) is None
+
+
 def test_what_is_left_is_as_it_was(view: FilteredView, make_vault: MakeVault) -> None:
     assert [entry.path.text for entry in view.walk(ROOT)] == [
         "Garden.md",
