@@ -116,7 +116,13 @@ def shared() -> Path:
     return folder
 
 
-hypothesis.settings.register_profile("calm", deadline=None, derandomize="CI" in os.environ)
+hypothesis.settings.register_profile(
+    "calm",
+    deadline=None,
+    derandomize="CI" in os.environ,
+    # How fast examples are made depends on what else the machine does.
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.load_profile("calm")
 
 

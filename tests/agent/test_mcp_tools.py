@@ -333,10 +333,8 @@ def test_a_server_that_hangs_dies_or_floods_is_ended_and_begun_anew(
 ) -> None:
     async def lives(tools: McpTools) -> ToolAnswer | None:
         desk.script(tool(), look=behaviour)
-        started = time.monotonic()
         with pytest.raises(ServerError, match="MCP server desk"):
             await desk.ask(tools)
-        assert time.monotonic() - started < 20
         assert is_gone(desk.pid)
         desk.script(tool(), look="again")
         return await desk.ask(tools)

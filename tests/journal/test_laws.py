@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from faults import disk_failing_at, power_cut, power_cut_before_the_end
@@ -39,7 +39,7 @@ from previews import Picture, picture, previewed, restarted, run, vault_path
 NAMES = ["a", "A", "b", "c", "d.md", "D.md", "e.md", "ü.md"]
 CONTENTS = [b"", b"one\n", b"two\n" * 400, b"\xef\xbb\xbfthree\r\n", b"\0\xff", b"four\n" * 3000]
 LAYOUT = {"a/d.md": 1, "a/b/e.md": 2, "b/d.md": 1, "d.md": 1, "e.md": 3, "c/": 0, "a/c/d.md": 4}
-RELAXED = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+RELAXED = settings(max_examples=80)
 
 places = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map(
     lambda names: vault_path("/".join(names))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, event, example, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import JournalError
@@ -18,7 +18,7 @@ def after_running(files: Files, more: set[str], found: Found) -> Picture:
         return home.seen()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(files=vaults, more=extras, found=st.lists(steps, min_size=2, max_size=5))
 @example(
     {"one.md": ("old", 0o644), "two.md": ("b", 0o600)},

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import HealthCheck, event, example, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import ObsidianAgentError
@@ -111,7 +111,7 @@ def _asked(overlay: OverlayVault, path: VaultPath) -> tuple[object, ...]:
     )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150)
 @given(story=st.lists(proposals, min_size=1, max_size=5))
 @example(story=[[RenameEntry(PATHS[0], parse("f/S/n.md", PathUse.READ), overwrite=True)]])
 @example(story=[[DeleteEntry(PATHS[0]), ModifyFile(PATHS[0], b"")]])
@@ -162,7 +162,7 @@ def answers(view: DiskView | OverlayVault) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150)
 @given(files=st.sampled_from([FILES, TWINS]), story=st.lists(proposals, min_size=1, max_size=5))
 @example(files={"\u1ee5\u0308.md": b""}, story=[[RenameEntry(PATHS[-2], PATHS[-3])]])
 @example(files=TWINS, story=[[DeleteEntry(parse("\u00fc\u0323.md", PathUse.READ))]])

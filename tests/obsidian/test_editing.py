@@ -324,7 +324,7 @@ def test_changes_are_cut_to_what_differs() -> None:
 
 def test_a_long_note_takes_no_time() -> None:
     old = "".join(f"- [[Old name]] is linked in line {number % 7}\n" for number in range(5000))
-    started = time.perf_counter()
+    started = time.process_time()
     for new in (old.replace("Old", "New"), "first\n" + old.replace("Old", "New"), old[::-1]):
         assert applied(old, text_changes(old, new)) == new
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5

@@ -340,9 +340,7 @@ def test_the_program_is_asked_where_no_socket_is_found_and_its_exit_code_means_n
 
 def test_a_program_that_hangs_is_ended(home: Path) -> None:
     program = home / "obsidian-cli"
-    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.write_text("#!/bin/sh\nexec sleep 600\n")
     program.chmod(0o755)
-    started = time.monotonic()
     with pytest.raises(Unreachable, match="did not answer"):
         ProgramTransport(str(program), 0.3).request(["version"])
-    assert time.monotonic() - started < 10

@@ -216,7 +216,8 @@ def one_vault(tmp_path_factory: pytest.TempPathFactory) -> VaultStore:
 
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=60))
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_any_text_binds_verbatim_also_through_the_file(one_vault, text):
     kept = read_macro(json.loads(json.dumps({"name": "Echo", "plan": ECHO})), TOOLS).macro
