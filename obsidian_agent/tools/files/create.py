@@ -1,28 +1,20 @@
-"""Create files and folders, replace whole files, and fill in note templates.
-
-Also new names and paths: of the note of a day, week, month, quarter or year, by a pattern, or short
-ones from titles.
-"""
+"""Create files and folders, and replace whole files."""
 
 from __future__ import annotations
 
-import re
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from obsidian_agent import budget
 from obsidian_agent.errors import Conflict, Problem, ToolError
-from obsidian_agent.tools.core.filters import FilterContext, LinkWriter, ListTemplate, text_of
-from obsidian_agent.tools.core.lookup import content_change, find_file, new_path, now_ms, read_text
-from obsidian_agent.tools.core.models import ToolModel, Whole, path_of
-from obsidian_agent.tools.core.moment import format_moment, parse_moment
+from obsidian_agent.tools.core.lookup import content_change, new_path, now_ms
+from obsidian_agent.tools.core.models import ToolModel
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.files.move import new_file_warnings
 from obsidian_agent.vault.frontmatter.properties import edit_properties
 from obsidian_agent.vault.paths import path as paths
-from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
-from obsidian_agent.vault.paths.rules import clean_component, marked, slug
+from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.paths.rules import marked
 from obsidian_agent.vault.text import decode, encode
 from obsidian_agent.vault.views.changes import CreateFile, MakeFolder, content_hash
 from obsidian_agent.vault.views.overlay import OverlayVault
@@ -33,19 +25,6 @@ _TRIED_ONE_BY_ONE = 50
 
 Beyond them the search doubles its steps, so that thousands of equal names stay quick.
 """
-
-_VARIABLE: Final = re.compile(
-    r"\{\{[ \t]*(?P<name>[^\W\d][\w -]*?)[ \t]*(?::(?P<format>[^{}\n]*))?\}\}"
-)
-
-_TEMPLATER: Final = re.compile(
-    r"<%[-_]?\s*tp\.(?:file\.(?P<title>title)|date\.(?P<day>now|today|tomorrow|yesterday)"
-    r"\((?:\s*(?P<quote>[\"'])(?P<format>[^\"'\n]*)(?P=quote)\s*)?\))\s*[-_]?%>"
-)
-
-_TEMPLATER_COMMAND: Final = re.compile(r"<%[\s\S]*?%>")
-
-_DAY_MS: Final = 86_400_000
 
 
 class EnsureFolderInput(ToolModel):
@@ -260,162 +239,3 @@ def new_file(text: str, view: VaultView) -> VaultPath:
 def _is_folder(view: VaultView, path: VaultPath) -> bool:
     entry = view.locate(path)
     return entry is not None and entry.kind == "folder"
-
-
-class RenderInput(ToolModel):
-    path: PathText = Field(min_length=1, description="The template.")
-    title: str = Field(default="", description="The value of {{title}}: the new note's name.")
-    when: str | None = Field(
-        default=None,
-        description="The ISO date and time of {{date}} and {{time}}; by default that of the run.",
-    )
-    values: dict[str, Any] = Field(default={}, description="The values of other variables by name.")
-    date_format: str | None = Field(
-        default=None,
-        min_length=1,
-        description="The format of {{date}} in Moment.js tokens; "
-        "by default from Obsidian's settings.",
-    )
-    time_format: str | None = Field(default=None, min_length=1)
-
-
-class RenderOutput(ToolModel):
-    path: str
-    title: str
-    text: str
-    unknown: list[str] = Field(description="Variables without a value, which stay unchanged.")
-
-
-@tool("template.render", Risk.READ_ONLY)
-def render(args: RenderInput, ctx: ToolContext) -> Proposal[RenderOutput]:
-    """Fill in a note template: {{title}}, {{date}}, {{time}}, {{date:FORMAT}} and named values."""
-    path = find_file(ctx.view, args.path)
-    rendering = _Rendering(args, ctx)
-    text = _TEMPLATER.sub(
-        rendering.templater, _VARIABLE.sub(rendering.variable, read_text(ctx.view, path))
-    )
-    warnings: tuple[Problem, ...] = ()
-    if left := _TEMPLATER_COMMAND.search(text):
-        message = (
-            f"{path} contains commands of the plugin Templater that only Obsidian can run, "
-            f"such as {left[0][:60]}; they stay as text."
-        )
-        warnings = (Problem("TEMPLATE_COMMANDS", message, path=path.text),)
-    return Proposal(
-        RenderOutput(path=path.text, title=args.title, text=text, unknown=list(rendering.unknown)),
-        warnings=warnings,
-    )
-
-
-class _Rendering:
-    """The values of variables in one call."""
-
-    def __init__(self, args: RenderInput, ctx: ToolContext) -> None:
-        self._args = args
-        self._now = ctx.run.now
-        self._settings = ctx.run.notes
-        self._when = (
-            ctx.run.now
-            if args.when is None
-            else parse_moment(args.when, ctx.run.now) or ctx.run.now
-        )
-        self._values = {name.casefold(): text_of(value) for name, value in args.values.items()}
-        self.unknown: dict[str, None] = {}
-
-    def variable(self, match: re.Match[str]) -> str:
-        """Replace a variable of Obsidian's own templates or a named value; any other stays."""
-        name = match["name"].casefold()
-        if name in self._values:
-            budget.spend(len(self._values[name]))
-            return self._values[name]
-        match name:
-            case "title":
-                budget.spend(len(self._args.title))
-                return self._args.title
-            case "date":
-                return format_moment(
-                    self._when,
-                    match["format"] or self._args.date_format or self._settings.date_format,
-                )
-            case "time":
-                return format_moment(
-                    self._when,
-                    match["format"] or self._args.time_format or self._settings.time_format,
-                )
-            case _:
-                self.unknown[match["name"]] = None
-                return match[0]
-
-    def templater(self, match: re.Match[str]) -> str:
-        """Replace the title and dates of the plugin Templater; a date with an offset stays."""
-        if match["title"]:
-            budget.spend(len(self._args.title))
-            return self._args.title
-        days = {"tomorrow": 1, "yesterday": -1}.get(match["day"], 0)
-        moment = (
-            parse_moment(self._when.timestamp() * 1000 + days * _DAY_MS, self._now) or self._when
-        )
-        return format_moment(moment, match["format"] or "YYYY-MM-DD")
-
-
-class NewNamesInput(ToolModel):
-    items: list[Any] = Field(description="The files of another step, as vault.find returns them.")
-    pattern: str = Field(
-        default="{name}",
-        min_length=1,
-        description="The new name without extension: {name}, {index}, "
-        "{mtimeMs|date:YYYY-MM-DD}, {frontmatter.KEY}.",
-    )
-    find: str | None = Field(
-        default=None, min_length=1, description="A text to replace in the name first; case counts."
-    )
-    replace: str = ""
-
-
-class NewName(ToolModel):
-    path: str
-    to: str
-
-
-class NewNamesOutput(ToolModel):
-    items: list[NewName] = Field(description="The files with another name; the folder stays.")
-    count: int
-
-
-@tool("util.newNames", Risk.READ_ONLY)
-def new_names(args: NewNamesInput, ctx: ToolContext) -> Proposal[NewNamesOutput]:
-    """Suggest new names for files by a pattern; files that keep their name are omitted."""
-    template = ListTemplate(args.pattern, FilterContext(LinkWriter(ctx.view), ctx.run.now))
-    names: list[NewName] = []
-    for index, item in enumerate([item for item in args.items if item is not None], 1):
-        path = parse(path_of(item), PathUse.READ)
-        name = path.stem.replace(args.find, args.replace) if args.find is not None else path.stem
-        fields = {
-            **(item if isinstance(item, dict) else {}),
-            "name": name,
-            "folder": path.parent.name,
-        }
-        filled = template.fill(fields, index).strip()
-        if not filled:
-            raise ToolError(f"The new name of {path} would be empty.", path=path.text)
-        new = f"{clean_component(filled)}{path.suffix}"
-        to = new if path.parent.is_root else f"{path.parent.text}/{new}"
-        if to != path.text:
-            names.append(NewName(path=path.text, to=to))
-    return Proposal(NewNamesOutput(items=names, count=len(names)))
-
-
-class SlugifyInput(ToolModel):
-    title: str
-    separator: str = "-"
-    max_length: Whole | None = Field(default=None, ge=1)
-
-
-class SlugifyOutput(ToolModel):
-    slug: str
-
-
-@tool("util.slugifyTitle", Risk.READ_ONLY)
-def slugify_title(args: SlugifyInput, ctx: ToolContext) -> Proposal[SlugifyOutput]:
-    """Make a short lower-case name from a title."""
-    return Proposal(SlugifyOutput(slug=slug(args.title, args.separator, args.max_length)))

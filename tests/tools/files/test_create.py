@@ -2,13 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.errors import Conflict, ObsidianAgentError, ToolError
+from obsidian_agent.errors import Conflict, ObsidianAgentError
 from obsidian_agent.vault.views.changes import content_hash
 
 NOW_MS = 1773480600000.0
-
-
-# --- vault.ensureFolder ---
 
 
 def test_ensure_folder_makes_it_with_its_parents(bench):
@@ -52,9 +49,6 @@ def test_a_file_among_the_parents_is_no_folder(bench):
     assert (
         bench({"note.md": ""}).refusal("vault.ensureFolder", path="note.md/sub") == "NOT_A_FOLDER"
     )
-
-
-# --- vault.createFile ---
 
 
 def test_create_file_makes_file_and_parents(bench):
@@ -182,9 +176,6 @@ def test_content_that_no_file_can_hold(bench):
     assert bench().refusal("vault.createFile", path="a.md", content="\ud800") == "ARGUMENT_INVALID"
 
 
-# --- vault.writeFile ---
-
-
 def test_write_file_keeps_nothing(bench):
     vault = bench({"a.md": "old\r\nlines\r\n"})
     output = vault.run("vault.writeFile", path="a.md", content="new\n")
@@ -248,180 +239,3 @@ def test_write_file_refuses(bench, path, code):
         bench({"a.md": "", "folder/": ""}).refusal("vault.writeFile", path=path, content="x")
         == code
     )
-
-
-def rendered(bench, template, **args):
-    vault = bench({"t.md": template})
-    return vault.run("template.render", path="t.md", **args), vault
-
-
-@pytest.mark.parametrize(
-    ("template", "text"),
-    [
-        ("# {{title}} {{ Title }}\n", "# Trip Trip\n"),
-        ("{{date}} {{time}}", "2026-03-14 09:30"),
-        ("{{date:DD.MM.YYYY}} {{time:HH}}h", "14.03.2026 09h"),
-        ("{{date:gggg-[W]ww}}", "2026-W11"),
-        ("{{client}} {{ unknown }} {{}}", "Acme {{ unknown }} {{}}"),
-        (
-            "<% tp.file.title %> <% tp.date.now(\"YYYY\") %> <%tp.date.tomorrow('DD')%> <% tp.date.yesterday() %>",
-            "Trip 2026 15 2026-03-13",
-        ),
-        ("${literal} $steps.x {single}", "${literal} $steps.x {single}"),
-    ],
-)
-def test_variables(bench, template, text):
-    answer, _ = rendered(bench, template, title="Trip", values={"Client": "Acme"})
-    assert answer["text"] == text
-
-
-def test_what_nothing_is_known_of_is_told(bench):
-    answer, vault = rendered(bench, "{{who}} <% await tp.system.prompt('?') %>")
-    assert answer["unknown"] == ["who"]
-    assert vault.warnings == ["TEMPLATE_COMMANDS"]
-
-
-def test_formats_and_another_day(bench):
-    answer, _ = rendered(
-        bench, "{{date}} {{time}}", when="2026-12-24", dateFormat="D MMM", timeFormat="H.mm"
-    )
-    assert answer["text"] == "24 Dec 0.00"
-
-
-def test_text_that_is_put_in_is_not_looked_at_again(bench):
-    answer, _ = rendered(bench, "{{title}} {{a}}", title="{{a}}", values={"a": "{{title}}"})
-    assert answer["text"] == "{{a}} {{title}}"
-
-
-def test_a_missing_template_is_an_error(bench):
-    with pytest.raises(ObsidianAgentError):
-        bench({}).run("template.render", path="t.md")
-
-
-NAMED = [
-    {"path": "People/Ada.md", "frontmatter": {"born": "1815-12-10"}},
-    {"path": "Old plan.md", "frontmatter": {}},
-    None,
-]
-
-
-def test_names_are_made_by_a_pattern(bench):
-    named = bench().run("util.newNames", items=NAMED, pattern="{index} {name}")
-    assert named == {
-        "items": [
-            {"path": "People/Ada.md", "to": "People/1 Ada.md"},
-            {"path": "Old plan.md", "to": "2 Old plan.md"},
-        ],
-        "count": 2,
-    }
-
-
-def test_a_text_in_the_names_is_replaced_and_what_stays_is_left_out(bench):
-    assert bench().run("util.newNames", items=NAMED, find="Old", replace="New")["items"] == [
-        {"path": "Old plan.md", "to": "New plan.md"}
-    ]
-
-
-def test_a_property_in_the_name_is_cleaned(bench):
-    files = [{"path": "a.md", "frontmatter": {"date": "1/2: x"}}]
-    assert (
-        bench().run("util.newNames", items=files, pattern="{frontmatter.date}")["items"][0]["to"]
-        == "1-2 - x.md"
-    )
-
-
-def test_a_name_must_be_one(bench):
-    with pytest.raises(ToolError):
-        bench().run("util.newNames", items=[NAMED[1]], pattern="{frontmatter.born}")
-    with pytest.raises(ToolError):
-        bench().run("util.newNames", items=[NAMED[1]], find="Old plan")
-
-
-def test_a_table_of_notes_with_their_properties(bench):
-    items = [
-        {"path": "a.md", "frontmatter": {"Tags": ["x", "y"], "note": "1 | 2"}},
-        {"path": "Gone.md", "frontmatter": {}},
-    ]
-    assert bench({"a.md": ""}).run("util.formatTable", items=items, columns=["tags", "note"]) == {
-        "text": "| Note | tags | note |\n| --- | --- | --- |\n| [[a]] | x, y | 1 \\| 2 |\n| [[Gone.md]] |  |  |",
-        "count": 2,
-    }
-
-
-@pytest.mark.parametrize(
-    ("files", "args", "path"),
-    [
-        ([], {"period": "month"}, "2026-03.md"),
-        ([], {"period": "quarter", "offset": 1}, "2026-Q2.md"),
-        ([], {"period": "year", "offset": -1}, "2025.md"),
-        ([], {"period": "week"}, "2026-W11.md"),
-        (
-            ["Journal/Monthly/2026-01.md", "Journal/Monthly/2026-02.md", "x/2020-01.md"],
-            {"period": "month"},
-            "Journal/Monthly/2026-03.md",
-        ),
-        (
-            ["Log/2025/2025-12.md", "Log/2026/2026-01.md"],
-            {"period": "month", "offset": 10},
-            "Log/2027/2027-01.md",
-        ),
-        (["M/January 2026.md"], {"period": "month", "offset": -1}, "M/February 2026.md"),
-        (["Reviews/Quarterly/"], {"period": "quarter"}, "Reviews/Quarterly/2026-Q1.md"),
-        (["W/2026W10.md"], {"period": "week", "offset": -1}, "W/2026W10.md"),
-        (["Templates/2026-01.md"], {"period": "month"}, "2026-03.md"),
-    ],
-)
-def test_beside_the_others_and_named_like_them(bench, files, args, path):
-    answer = bench(dict.fromkeys(files, "")).run("util.periodNote", **args)
-    assert answer["path"] == path
-    assert answer["title"] == path.rpartition("/")[2].removesuffix(".md")
-
-
-def test_the_last_daily_note_that_exists(bench):
-    vault = bench(dict.fromkeys(["2026-02-27.md", "2026-03-01.md", "2026-03-20.md"], ""))
-    (last,) = vault.run("util.periodNotes", period="day")["files"]
-    assert last["path"] == "2026-03-01.md"
-    assert vault.warnings == ["FILE_NOT_FOUND"]
-    assert vault.run("util.periodNote", period="day", offset=-1)["path"] == "2026-03-13.md"
-    with pytest.raises(ObsidianAgentError, match="neither does an earlier"):
-        bench({"2026-03-20.md": ""}).run("util.periodNotes", period="day")
-
-
-def test_the_notes_of_the_last_periods_that_exist(bench):
-    days = dict.fromkeys(["2026-03-07.md", "2026-03-08.md", "2026-03-12.md", "2026-03-14.md"], "")
-    files = bench(days).run("util.periodNotes", period="day", count=6)["files"]
-    assert [file["path"] for file in files] == ["2026-03-08.md", "2026-03-12.md"]
-    months = dict.fromkeys(["M/2025-11.md", "M/2026-02.md", "M/2026-03.md"], "")
-    files = bench(months).run("util.periodNotes", period="month", count=12)["files"]
-    assert [file["path"] for file in files] == ["M/2025-11.md", "M/2026-02.md"]
-
-
-def test_the_one_template_that_is_named_after_it(bench):
-    vault = bench(
-        {"Templates/Monthly review.md": "", "Templates/Daily.md": "", "Monthly ideas.md": ""}
-    )
-    answer = vault.run("util.periodNote", period="month")
-    assert (answer["template"], answer["bare"], answer["day"]) == (
-        "Templates/Monthly review.md",
-        False,
-        "2026-03-01",
-    )
-    assert (
-        bench({"Templates/Monthly.md": "", "Templates/Month.md": ""}).run(
-            "util.periodNote", period="month"
-        )["bare"]
-        is True
-    )
-
-
-@pytest.mark.parametrize(
-    ("args", "slug"),
-    [
-        ({"title": "Plan: Q3/Q4"}, "plan-q3-q4"),
-        ({"title": "A b", "separator": "_"}, "a_b"),
-        ({"title": "one two three", "maxLength": 8}, "one-two"),
-        ({"title": "?"}, "untitled"),
-    ],
-)
-def test_slugify(bench, args, slug):
-    assert bench().run("util.slugifyTitle", **args) == {"slug": slug}

@@ -91,3 +91,14 @@ def test_a_note_without_a_table_is_an_error(bench):
         bench({"a.md": "text"}).refusal("vault.addTableRow", path="a.md", text="1")
         == "MARKER_NOT_FOUND"
     )
+
+
+def test_a_table_of_notes_with_their_properties(bench):
+    items = [
+        {"path": "a.md", "frontmatter": {"Tags": ["x", "y"], "note": "1 | 2"}},
+        {"path": "Gone.md", "frontmatter": {}},
+    ]
+    assert bench({"a.md": ""}).run("util.formatTable", items=items, columns=["tags", "note"]) == {
+        "text": "| Note | tags | note |\n| --- | --- | --- |\n| [[a]] | x, y | 1 \\| 2 |\n| [[Gone.md]] |  |  |",
+        "count": 2,
+    }
