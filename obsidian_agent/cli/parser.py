@@ -87,6 +87,7 @@ COMMANDS: Final = {
     "completion": Subcommand("completion", "print a script for shell completion"),
     "policy": Subcommand("policy", "explain what is allowed for a file, and by which rule"),
     "mcp": Subcommand("mcp", "serve the vault to other agents over the Model Context Protocol"),
+    "acp": Subcommand("acp", "be the agent of an editor over the Agent Client Protocol"),
     "app": Subcommand("app", "open the terminal app"),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import datetime
 
 from msgspec import Struct
 
@@ -71,3 +72,23 @@ def apply_unchanged(waiting: WaitingPlans, plans: Plans) -> tuple[list[WaitingPl
             waiting.drop(plan.id)
             applied.append(plan)
     return applied, len(waiting.all())
+
+
+def put_aside(
+    waiting: WaitingPlans, preview: Preview, *, source: str, now: datetime, is_whole: bool = True
+) -> WaitingPlan:
+    """Store a plan with its values, to be decided on later. Raises OSError.
+
+    Unless it `is_whole`, parts of the preview are left out, and it is not compared with it later.
+    """
+    document = preview.approved_plan.to_json()
+    for name, parameter in document.get("parameters", {}).items():
+        if name in preview.context.params:
+            parameter["default"] = preview.context.params[name]
+    return waiting.add(
+        document,
+        source=source,
+        now=now,
+        plan_hash=preview.plan_hash if is_whole else None,
+        changes=len(preview.change_set.changes),
+    )

@@ -249,6 +249,22 @@ class Runs:
         current = self._store.read(file) if self._store.lstat(file) is not None else None
         return unified_diff(current, target, file.text, file.text)
 
+    def undo_texts(
+        self, run_id: str | None, path: str, *, redoing: bool = False
+    ) -> tuple[bytes | None, bytes | None] | None:
+        """Return the content of a file now and after undo (or redo) of the run.
+
+        None stands for a file that does not exist. Return None if the run only moved the file.
+        """
+        with self.journal() as journal:
+            try:
+                current_path, target = undo_content(journal, run_id, path, redoing=redoing)
+            except JournalError:
+                return None
+        file = parse(current_path, PathUse.READ)
+        current = self._store.read(file) if self._store.lstat(file) is not None else None
+        return current, target
+
     def interrupted(self) -> list[InterruptedRun]:
         """Return the runs that a crash interrupted, oldest first."""
         with self.journal() as journal:

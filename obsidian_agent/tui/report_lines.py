@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from obsidian_agent.terminal_text import block, counted, line, shortened
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.events import ExecutionResult, TokensUsed
+    from obsidian_agent.agent.events import TokensUsed
     from obsidian_agent.agent.token_budget import WindowUse
     from obsidian_agent.app_services import CacheInfo
     from obsidian_agent.integrations.community_plugins import PluginMatch, PluginMatches
@@ -228,30 +228,6 @@ def _plugin_state(match: PluginMatch) -> str:
     if match.enabled:
         return "  ✓ on"
     return "  installed, off" if match.installed else ""
-
-
-def describe_result(result: ExecutionResult) -> str:
-    """Describe the changes of a run: `Created 10 files, modified 1 file.`."""
-    effects = result.effects
-    parts = [
-        f"{verb} {counted(len(items), noun)}"
-        for verb, items, noun in (
-            ("created", effects.created, "file"),
-            ("modified", effects.modified, "file"),
-            ("renamed", effects.renamed, "file"),
-            ("deleted", effects.deleted, "file"),
-            ("created", effects.folders, "folder"),
-            ("ran", effects.commands, "command"),
-        )
-        if items
-    ]
-    done = ", ".join(parts).capitalize() if parts else "No file was changed"
-    sentences = [f"{done}."]
-    if result.status not in ("done", "recovered"):
-        sentences.append(f"{result.completed_steps:,} of {result.total_steps:,} steps are applied.")
-    if remaining := result.remaining.files:
-        sentences.append(f"Remaining: {counted(remaining, 'file')}.")
-    return " ".join(sentences)
 
 
 def describe_step(step: StepOutcome) -> str:

@@ -155,16 +155,12 @@ class WaitingActions(Workspace):
         await asyncio.to_thread(self._store, plan)
 
     def _store(self, pending: Pending) -> None:
-        preview = pending.preview
-        document = preview.approved_plan.to_json()
-        for name, parameter in document.get("parameters", {}).items():
-            if name in preview.context.params:
-                parameter["default"] = preview.context.params[name]
-        is_whole = not (pending.disabled or preview.left_out)
-        self.services.waiting.add(
-            document,
+        from obsidian_agent.services.plan_review import put_aside
+
+        put_aside(
+            self.services.waiting,
+            pending.preview,
             source="",
             now=datetime.now().astimezone(),
-            plan_hash=preview.plan_hash if is_whole else None,
-            changes=len(preview.change_set.changes),
+            is_whole=not (pending.disabled or pending.left_out),
         )

@@ -19,7 +19,6 @@ from obsidian_agent.tui.plan_rows import (
     describe_difference,
     has_effect,
 )
-from obsidian_agent.tui.report_lines import describe_result
 
 if TYPE_CHECKING:
     from textual.message import Message
@@ -654,6 +653,7 @@ class TurnController:
     def run_finished(self, result: ExecutionResult) -> None:
         """Show the result of the run, and verify and record it."""
         from obsidian_agent.agent.findings import findings
+        from obsidian_agent.agent.result_text import describe_result
 
         self.has_failed = not result.success
         self.stage = "result"

@@ -16,7 +16,7 @@ from textual.widgets import ProgressBar, Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.tui.bindings import bindings, key_label
-from obsidian_agent.tui.report_lines import describe_result, describe_step
+from obsidian_agent.tui.report_lines import describe_step
 from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
 from obsidian_agent.tui.widgets.plan import PlanPane
 from obsidian_agent.tui.widgets.row_list import VirtualList
@@ -321,6 +321,8 @@ class ResultPane(Vertical):
 
     def show(self, result: ExecutionResult) -> None:
         """Show the result of a run."""
+        from obsidian_agent.agent.result_text import describe_result
+
         self.result, self._is_undone = result, False
         word, style = _HEADS[result.status]
         problems = [_problem_row("error", problem) for problem in result.errors]

@@ -1,0 +1,715 @@
+"""A conversation with the client of `acp`: messages, questions, plans, commands.
+
+A plan is one tool call whose content is the diff of every file, and one permission covers the
+whole. Before that answer no byte of the vault changes. A plan waits in the inbox from the moment
+it is displayed until it is applied or dropped, so that none is lost with the client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import threading
+from collections.abc import AsyncGenerator, Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from acp import AgentSideConnection, RequestError
+from acp.helpers import (
+    SessionUpdate as Update,
+)
+from acp.helpers import (
+    start_tool_call,
+    update_agent_message_text,
+    update_agent_thought_text,
+    update_available_commands,
+    update_tool_call,
+    update_user_message_text,
+)
+from acp.schema import (
+    AcceptElicitationResponse,
+    AllowedOutcome,
+    AvailableCommand,
+    ElicitationFormSessionMode,
+    ElicitationSchema,
+    PermissionOption,
+    PermissionOptionKind,
+    ToolCallUpdate,
+)
+from msgspec import Struct
+from msgspec.structs import replace
+
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    Answer,
+    Candidate,
+    ExecutionResult,
+    NeedsInput,
+    Notice,
+    PlanningRetry,
+    PreviewReady,
+    RoundsUsedUp,
+    RunFinished,
+    TextDelta,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnFailed,
+)
+from obsidian_agent.agent.failures import explain
+from obsidian_agent.agent.findings import findings
+from obsidian_agent.agent.privacy.consent import REFUSED, UNASKED, ShareDecision, ShareRequest
+from obsidian_agent.agent.result_text import describe_result
+from obsidian_agent.errors import ObsidianAgentError, Problem
+from obsidian_agent.integrations.acp_updates import (
+    PlanProgress,
+    StreamedText,
+    locations,
+    preview_content,
+    safe_block,
+    safe_line,
+    text_content,
+    texts_content,
+)
+from obsidian_agent.plan.result import Preview
+from obsidian_agent.services.plan_review import put_aside
+from obsidian_agent.services.plans import ApprovedBy, PreviewOptions
+from obsidian_agent.services.session import Session
+from obsidian_agent.services.waiting_plans import WaitingPlan, WaitingPlans
+from obsidian_agent.terminal_text import counted
+from obsidian_agent.threads.manager import (
+    ActiveThread,
+    ThreadManager,
+    ThreadTurnEnded,
+    ThreadTurnEvent,
+)
+
+MAX_CANDIDATES: Final = 3
+
+StopReason = Literal["end_turn", "cancelled"]
+
+_PLAN_OPTIONS: Final[Mapping[str, tuple[str, PermissionOptionKind]]] = {
+    "apply": ("Apply all of it", "allow_once"),
+    "later": ("Not now: it waits in the inbox", "reject_once"),
+    "drop": ("Drop it", "reject_once"),
+}
+_COMMANDS: Final = {
+    "undo": ("Undo the last run, or the run that you name", "run"),
+    "redo": ("Redo what was undone last", ""),
+    "plans": ("List the plans that wait for approval, or preview one", "id of a plan"),
+    "drop": ("Drop a question of the agent that is open", ""),
+}
+
+
+class Desk(Struct, frozen=True):
+    """The session, threads and inbox of one conversation."""
+
+    session: Session
+    threads: ThreadManager
+    waiting: WaitingPlans
+
+
+class AcpOptions(Struct, frozen=True):
+    """The parts of the command line that conversations need.
+
+    `open` returns the parts of a new conversation. `describe` returns a question about sharing as
+    lines. `complete` returns an answer with the findings that it asks for. All may block.
+    """
+
+    open: Callable[[], Desk]
+    describe: Callable[[ShareRequest], list[str]]
+    complete: Callable[[Answer, Session], Answer]
+
+
+class AcpClient(Struct, frozen=True):
+    """The program at the other end. With `has_forms` it can ask its user by a form."""
+
+    connection: AgentSideConnection
+    name: str
+    has_forms: bool = False
+
+
+class _Question(Struct, frozen=True):
+    """A question to the user: which candidate to take, then values of the names in `missing`."""
+
+    candidates: tuple[Candidate, ...]
+    missing: tuple[str, ...] = ()
+    chosen: Candidate | None = None
+    values: Mapping[str, str] = {}
+
+
+class EditorConversation:
+    """One session of a client: its thread, and the turn that is running."""
+
+    def __init__(
+        self, client: AcpClient, desk: Desk, thread: ActiveThread, options: AcpOptions
+    ) -> None:
+        self._client = client
+        self._desk = desk
+        self._thread = thread
+        self._options = options
+        self._root = Path(desk.session.vault.store.real_path)
+        self._question: _Question | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._cancelled = threading.Event()
+        self._is_writing = False
+        self._is_later_stage = False
+        self._streamed = StreamedText()
+
+    @property
+    def root(self) -> Path:
+        """The folder of the vault."""
+        return self._root
+
+    @property
+    def id(self) -> str:
+        """The id of the session, which is that of its thread."""
+        return self._thread.id
+
+    # --- turns --------------------------------------------------------------------------------
+
+    async def prompt(self, text: str) -> StopReason:
+        """Answer a message of the client. Raise `RequestError` while another turn runs."""
+        if self._task is not None:
+            raise RequestError.invalid_request({"details": "A turn of this session is running."})
+        self._cancelled = threading.Event()
+        task = self._task = asyncio.ensure_future(self._respond(text))
+        try:
+            await asyncio.wait((task,))
+        except asyncio.CancelledError:  # the client disconnected
+            self.cancel()
+            await asyncio.wait((task,))
+            raise
+        finally:
+            self._task = None
+        if task.cancelled() or self._cancelled.is_set():
+            return "cancelled"
+        error = task.exception()
+        if isinstance(error, ConnectionError):
+            raise error
+        if error is not None:
+            assert isinstance(error, Exception)
+            await self._report(explain(error))
+        return "end_turn"
+
+    def cancel(self) -> None:
+        """Stop the running turn at once, a run after the file that it writes."""
+        self._cancelled.set()
+        if self._task is not None and not self._is_writing:
+            self._task.cancel()
+
+    async def close(self) -> None:
+        """Stop the running turn. A conversation without a message is deleted."""
+        self.cancel()
+        if self._task is not None:
+            await asyncio.wait((self._task,))
+        await self._desk.threads.close()
+        if not self._thread.state.entries:
+            with contextlib.suppress(ObsidianAgentError):
+                await asyncio.to_thread(self._desk.threads.delete, self.id)
+
+    async def _respond(self, text: str) -> None:
+        name, _, argument = text.strip().partition(" ")
+        question = self._question
+        if name[:1] == "/" and name[1:] in _COMMANDS:
+            await self._run_command(name[1:], argument.strip())
+        elif question is None or not await self._answer_question(question, text.strip()):
+            self._question = None
+            await self._conclude(await self._follow(self._turn(text)), text)
+
+    async def _turn(self, text: str) -> AsyncGenerator[AgentEvent, None]:
+        """Yield the events of a turn of the thread. Closing it cancels the turn."""
+        threads = self._desk.threads
+        with threads.bus.subscribe(self.id) as events:
+            await asyncio.to_thread(threads.open, self.id)
+            threads.start(self.id, text, self._approve_share)
+            try:
+                async for event in events:
+                    if isinstance(event, ThreadTurnEvent):
+                        yield event.event
+                    elif isinstance(event, ThreadTurnEnded):
+                        break
+            finally:
+                task = threads.open(self.id).task
+                if self.id in threads.running and task is not None:
+                    task.cancel()
+                    await asyncio.wait((task,))
+
+    async def _follow(self, events: AsyncGenerator[AgentEvent, None]) -> AgentEvent | None:
+        """Display the events of a turn and return the last one."""
+        self._streamed = StreamedText()
+        last: AgentEvent | None = None
+        async with contextlib.aclosing(events) as following:
+            async for event in following:
+                await self._display(event)
+                last = event
+        return last
+
+    async def _display(self, event: AgentEvent) -> None:
+        """Display an event that needs no decision."""
+        match event:
+            case TextDelta(text, thinking=True):
+                await self._send(update_agent_thought_text(safe_block(text)))
+            case TextDelta(text):
+                if ready := self._streamed.add(text):
+                    await self._send(update_agent_message_text(ready))
+            case ToolCallStarted():
+                self._streamed = StreamedText()
+                await self._send(
+                    start_tool_call(
+                        event.call_id,
+                        safe_line(event.why or event.purpose or event.tool),
+                        kind="search" if event.tool.startswith("search") else "read",
+                        status="in_progress",
+                    )
+                )
+            case ToolCallFinished():
+                state: Literal["failed", "completed"] = "failed" if event.problem else "completed"
+                content = None
+                if event.problem is not None:
+                    content = text_content(event.problem.sentence)
+                elif event.paths:
+                    content = text_content(*event.paths)
+                await self._send(update_tool_call(event.call_id, status=state, content=content))
+            case PlanningRetry():
+                text = f"Asking again ({event.attempt} of {event.attempts}).\n"
+                await self._send(update_agent_thought_text(text))
+            case Notice(problem, alarm):
+                await self._write(
+                    f"{'**Attention:** ' if alarm else ''}{safe_block(problem.sentence)}"
+                )
+            case _:
+                pass
+
+    async def _conclude(self, event: AgentEvent | None, message: str | None) -> None:
+        """Handle the last event of a turn."""
+        match event:
+            case Answer():
+                if event.health is not None:
+                    event = await asyncio.to_thread(
+                        self._options.complete, event, self._desk.session
+                    )
+                await self._send(
+                    update_agent_message_text(f"{self._streamed.rest(event.text)}\n\n")
+                )
+                if event.sources:
+                    names = ", ".join(safe_line(path, 100) for path in event.sources)
+                    await self._write(f"Sources: {names}")
+            case NeedsInput():
+                await self._ask(event)
+            case PreviewReady(preview):
+                await self._decide(preview, message)
+            case TurnFailed(problem, problems):
+                await self._report(*(problems or (problem,)))
+            case RoundsUsedUp(rounds):
+                await self._write(
+                    f"The model searched and read {rounds} times without an answer. "
+                    "Any further message lets it continue."
+                )
+            case _:
+                await self._write("Planning stopped without a result. Nothing was changed.")
+
+    # --- questions ----------------------------------------------------------------------------
+
+    async def _ask(self, event: NeedsInput) -> None:
+        """Ask which candidate to take, or for missing values."""
+        candidates = event.candidates[:MAX_CANDIDATES]
+        await self._write(safe_block(event.message))
+        if candidates or event.missing:
+            await self._continue(_Question(candidates, () if candidates else event.missing))
+
+    async def _continue(self, question: _Question) -> None:
+        """Ask what is still open, or preview the plan once all values are known."""
+        if not question.candidates and not question.missing:
+            self._question = None
+            events = self._desk.session.fill(question.chosen, question.values)
+            await self._conclude(await self._follow(events), None)
+        elif self._client.has_forms:
+            answered = await self._form(question)
+            if answered is None:
+                await self._write("Nothing was changed.")
+            else:
+                await self._continue(answered)
+        else:
+            self._question = question
+            await self._write(_in_text(question))
+
+    async def _answer_question(self, question: _Question, text: str) -> bool:
+        """Accept a message as the answer to the open question. Return False if it is no answer."""
+        if question.candidates:
+            number = text.rstrip(".")
+            if not (number.isascii() and number.isdigit()):
+                return False
+            chosen = _after_choice(question, number)
+            await self._continue(question if chosen is None else chosen)
+            return True
+        values = {**question.values, question.missing[0]: text}
+        await self._continue(replace(question, missing=question.missing[1:], values=values))
+        return True
+
+    async def _form(self, question: _Question) -> _Question | None:
+        """Ask through a form of the client. Return what is open then; None if it was closed."""
+        properties: dict[str, Any] = {
+            name: {"type": "string", "title": safe_line(name, 60)} for name in question.missing
+        }
+        if question.candidates:
+            options = [
+                {"const": str(number), "title": _described(candidate)}
+                for number, candidate in enumerate(question.candidates, 1)
+            ]
+            properties = {"choice": {"type": "string", "title": "Meaning", "oneOf": options}}
+        schema = {"type": "object", "properties": properties, "required": list(properties)}
+        response = await self._client.connection.create_elicitation(
+            "Choose what is meant." if question.candidates else "Enter what is missing.",
+            ElicitationFormSessionMode(
+                session_id=self.id, requested_schema=ElicitationSchema.model_validate(schema)
+            ),
+        )
+        if not isinstance(response, AcceptElicitationResponse):
+            return None
+        values = {key: str(value) for key, value in (response.content or {}).items()}
+        if question.candidates:
+            return _after_choice(question, values.get("choice", ""))
+        known = {name: values[name] for name in question.missing if name in values}
+        if not known:
+            return None
+        missing = tuple(name for name in question.missing if name not in known)
+        return replace(question, missing=missing, values={**question.values, **known})
+
+    # --- plans --------------------------------------------------------------------------------
+
+    async def _decide(
+        self, preview: Preview, message: str | None, waiting: WaitingPlan | None = None
+    ) -> None:
+        """Display a plan, ask for permission and run it. `waiting` is the plan of the inbox."""
+        plan = preview.plan
+        if not plan.steps:
+            await self._write(safe_block("\n\n".join([plan.goal, *plan.assumptions])))
+            return
+        if not preview.valid:
+            await self._report(*preview.errors)
+            return
+        if not any(instance.state == "ready" for instance in preview.instances):
+            await self._write("Nothing would change: every step is skipped.")
+            return
+        progress = PlanProgress(preview)
+        await self._send(progress.update())
+        view = self._desk.session.vault.view()
+        content = await asyncio.to_thread(preview_content, preview, view, self._root)
+        call = f"plan-{secrets.token_hex(4)}"
+        await self._send(
+            start_tool_call(
+                call,
+                safe_line(plan.goal),
+                kind="edit" if preview.change_set.changes else "read",
+                status="pending",
+                content=content,
+                locations=locations(preview, self._root),
+            )
+        )
+        is_allowed = waiting is None and preview.approval.decision == "allow"
+        if is_allowed and not preview.discloses:
+            await self._run(preview, message, progress, call, "settings")
+            return
+        if waiting is None and not self._is_later_stage:
+            waiting = await asyncio.to_thread(self._put_aside, preview)
+        decision = await self._permission(
+            ToolCallUpdate(
+                tool_call_id=call,
+                title=safe_line(plan.goal),
+                kind="edit",
+                status="pending",
+                content=content,
+            ),
+            _PLAN_OPTIONS,
+        )
+        if decision == "apply":
+            if waiting is not None and not await asyncio.to_thread(self._is_waiting, waiting):
+                await self._send(update_tool_call(call, status="failed"))
+                await self._write("The plan was already decided on elsewhere. Nothing was changed.")
+                return
+            await self._run(preview, message, progress, call, "person", waiting)
+            return
+        await asyncio.to_thread(self._desk.session.plans.reject, preview)
+        await self._send(update_tool_call(call, status="failed"))
+        if waiting is not None and decision == "drop":
+            await asyncio.to_thread(self._desk.waiting.drop, waiting.id)
+        if waiting is None or decision == "drop":
+            await self._write("Nothing was changed.")
+        else:
+            await self._write(f"Nothing was changed. The plan waits: `/plans {waiting.id}`")
+
+    def _put_aside(self, preview: Preview) -> WaitingPlan:
+        return put_aside(
+            self._desk.waiting,
+            preview,
+            source=preview.agent or self._client.name,
+            now=self._desk.session.vault.clock(),
+        )
+
+    def _is_waiting(self, plan: WaitingPlan) -> bool:
+        return self._desk.waiting.find(plan.id) is not None
+
+    async def _run(  # noqa: PLR0913 - the parts of one run
+        self,
+        preview: Preview,
+        message: str | None,
+        progress: PlanProgress,
+        call: str,
+        by: ApprovedBy,
+        waiting: WaitingPlan | None = None,
+    ) -> None:
+        """Apply an approved preview, with its progress, and report the result."""
+        session = self._desk.session
+        result: ExecutionResult | None = None
+        self._is_writing = True
+        try:
+            await self._send(update_tool_call(call, status="in_progress"))
+            async with contextlib.aclosing(
+                session.plans.execute(preview, self._cancelled, by)
+            ) as events:
+                async for event in events:
+                    if isinstance(event, RunFinished):
+                        result = event.result
+                    elif progress.follow(event):
+                        await self._send(progress.update())
+        finally:
+            self._is_writing = False
+            if result is not None and result.success and waiting is not None:
+                await asyncio.to_thread(self._desk.waiting.drop, waiting.id)
+        assert result is not None
+        await self._end_run(preview, result, call)
+        if result.success and preview.deferred and not self._cancelled.is_set():
+            await self._run_rest(preview, result, message)
+
+    async def _end_run(self, preview: Preview, result: ExecutionResult, call: str) -> None:
+        session = self._desk.session
+        is_done = result.success
+        await self._send(update_tool_call(call, status="completed" if is_done else "failed"))
+        problems = [*result.errors, *result.warnings]
+        differences: tuple[Problem, ...] = ()
+        if result.status == "done":
+            differences = await asyncio.to_thread(session.plans.verify, preview)
+        await asyncio.to_thread(
+            self._desk.threads.record_run, self.id, preview.plan.goal, result, differences
+        )
+        if result.success:
+            for title, lines in findings(preview, result.outputs):
+                await self._write(safe_block("\n".join([f"{title}:", "", *lines])))
+        undo = f" Undo it with `/undo {result.run_id}`" if result.undo_available else ""
+        await self._write(f"{describe_result(result)}{undo}")
+        await self._report(*problems, *differences)
+
+    async def _run_rest(
+        self, preview: Preview, result: ExecutionResult, message: str | None
+    ) -> None:
+        """Preview the steps after a command, whose effects could not be previewed before."""
+        done = {
+            step: output for step, output in result.outputs.items() if step not in preview.deferred
+        }
+        options = PreviewOptions(
+            instruction=message, done=done, now=preview.context.now, agent=preview.agent
+        )
+        await self._write("A command has run. This is the preview of the remaining steps.")
+        events = self._desk.session.preview_plan(
+            preview.plan.to_json(), preview.context.params, options
+        )
+        self._is_later_stage = True
+        try:
+            await self._conclude(await self._follow(events), message)
+        finally:
+            self._is_later_stage = False
+
+    # --- permissions --------------------------------------------------------------------------
+
+    async def _permission(
+        self, call: ToolCallUpdate, options: Mapping[str, tuple[str, PermissionOptionKind]]
+    ) -> str | None:
+        """Ask for a permission. Return the id of the chosen option, None if there is no answer."""
+        response = await self._client.connection.request_permission(
+            self.id,
+            call,
+            [
+                PermissionOption(option_id=name, name=title, kind=kind)
+                for name, (title, kind) in options.items()
+            ],
+        )
+        outcome = response.outcome
+        if not isinstance(outcome, AllowedOutcome) or outcome.option_id not in options:
+            return None
+        return outcome.option_id
+
+    async def _approve_share(self, thread: str, request: ShareRequest) -> ShareDecision:
+        """Ask whether something may be sent to a model."""
+        lines = [line for line in self._options.describe(request) if line.strip()]
+        call = f"share-{secrets.token_hex(4)}"
+        title = safe_line(lines[0])
+        content = text_content(*lines)
+        await self._send(
+            start_tool_call(call, title, kind="other", status="pending", content=content)
+        )
+        folder = request.folder or "the vault"
+        options: dict[str, tuple[str, PermissionOptionKind]] = {
+            "once": ("Send this once", "allow_once"),
+            "thread": ("Send it during this conversation", "allow_always"),
+        }
+        if request.items:
+            options["folder"] = (f"Send everything in {safe_line(folder, 60)}", "allow_always")
+        options["no"] = ("Do not send it", "reject_once")
+        update = ToolCallUpdate(
+            tool_call_id=call, title=title, kind="other", status="pending", content=content
+        )
+        scope = await self._permission(update, options)
+        is_sent = scope in ("once", "thread", "folder")
+        await self._send(update_tool_call(call, status="completed" if is_sent else "failed"))
+        match scope:
+            case "once" | "thread" | "folder":
+                return ShareDecision(scope)
+            case None:
+                return UNASKED
+            case _:
+                return REFUSED
+
+    # --- commands -----------------------------------------------------------------------------
+
+    async def announce(self) -> None:
+        """Send the commands of this agent."""
+        await self._send(
+            update_available_commands(
+                AvailableCommand.model_validate(
+                    {"name": name, "description": text, "input": {"hint": hint} if hint else None}
+                )
+                for name, (text, hint) in _COMMANDS.items()
+            )
+        )
+
+    async def replay(self) -> None:
+        """Send the earlier messages of a conversation."""
+        for entry in self._thread.state.entries:
+            if entry.role == "person":
+                await self._send(update_user_message_text(safe_block(entry.text)))
+            elif entry.role != "look":
+                await self._write(safe_block(entry.text))
+
+    async def _run_command(self, name: str, argument: str) -> None:
+        match name:
+            case "undo":
+                await self._undo(argument or None, redoing=False)
+            case "redo":
+                await self._undo(None, redoing=True)
+            case "plans" if argument:
+                await self._preview_waiting(argument)
+            case "plans":
+                await self._list_waiting()
+            case _:
+                self._question = None
+                await self._write("Nothing was changed.")
+
+    async def _list_waiting(self) -> None:
+        plans = await asyncio.to_thread(self._desk.waiting.all)
+        lines = [
+            f"- `{plan.id}` {safe_line(plan.goal, 100)} ({safe_line(plan.source or 'you', 40)})"
+            for plan in plans
+        ]
+        if lines:
+            lines += ["", "`/plans ID` previews one."]
+        await self._write("\n".join(lines) if lines else "No plans are waiting.")
+
+    async def _preview_waiting(self, plan_id: str) -> None:
+        plan = await asyncio.to_thread(self._desk.waiting.get, plan_id)
+        events = self._desk.session.preview_plan(
+            plan.plan, options=PreviewOptions(agent=plan.source)
+        )
+        last = await self._follow(events)
+        if not isinstance(last, PreviewReady):
+            await self._conclude(last, None)
+            return
+        if plan.plan_hash not in (None, last.preview.plan_hash):
+            await self._write("The vault changed: the plan now does something else than before.")
+        await self._decide(last.preview, None, plan)
+
+    async def _undo(self, run: str | None, *, redoing: bool) -> None:
+        """Display what an undo or redo restores, ask for permission and do it."""
+        runs = self._desk.session.runs
+        expected = await asyncio.to_thread(runs.undo_preview, run, redoing=redoing)
+        texts = await asyncio.to_thread(
+            lambda: {
+                path: runs.undo_texts(expected.run_id, path, redoing=redoing)
+                for path in expected.restored
+                if path not in expected.folders
+            }
+        )
+        verb = "Redo" if redoing else "Undo"
+        title = f"{verb} run {expected.run_id}"
+        content = texts_content(texts, self._root)
+        conflicts = [f"Skipped: {item.path}: {item.reason}" for item in expected.conflicts]
+        content += text_content(*conflicts) if conflicts else []
+        call = f"{verb.lower()}-{secrets.token_hex(4)}"
+        await self._send(
+            start_tool_call(call, title, kind="edit", status="pending", content=content)
+        )
+        update = ToolCallUpdate(
+            tool_call_id=call, title=title, kind="edit", status="pending", content=content
+        )
+        options: dict[str, tuple[str, PermissionOptionKind]] = {
+            "yes": (verb, "allow_once"),
+            "no": ("Cancel", "reject_once"),
+        }
+        if await self._permission(update, options) != "yes":
+            await self._send(update_tool_call(call, status="failed"))
+            await self._write("Nothing was changed.")
+            return
+        self._is_writing = True
+        try:
+            undo = runs.redo if redoing else partial(runs.undo, expected.run_id)
+            result = await asyncio.to_thread(undo)
+        finally:
+            self._is_writing = False
+        is_done = not (result.conflicts or result.errors)
+        await self._send(update_tool_call(call, status="completed" if is_done else "failed"))
+        await self._write(f"Restored {counted(len(result.restored), 'file')}.")
+        for item in result.conflicts:
+            await self._write(f"Skipped: {safe_line(item.path)}: {item.reason}")
+        await self._report(*result.errors, *result.warnings)
+
+    # --- output -------------------------------------------------------------------------------
+
+    async def _send(self, update: Update) -> None:
+        await self._client.connection.session_update(self.id, update)
+
+    async def _write(self, text: str) -> None:
+        """Send a paragraph."""
+        if text.strip():
+            await self._send(update_agent_message_text(f"{text}\n\n"))
+
+    async def _report(self, *problems: Problem) -> None:
+        for sentence in dict.fromkeys(problem.sentence for problem in problems):
+            await self._write(safe_block(sentence))
+
+
+def _described(candidate: Candidate) -> str:
+    values = ", ".join(f"{name}: {value}" for name, value in candidate.values.items())
+    text = f"{candidate.title} ({values})" if values else candidate.title
+    return safe_line(f"{text}. {candidate.doubt}" if candidate.doubt else text)
+
+
+def _in_text(question: _Question) -> str:
+    """Return a question as text, with how to answer it."""
+    if not question.candidates:
+        return f"{safe_line(question.missing[0])}? Answer with the value alone, or /drop."
+    lines = [
+        f"{number}. {_described(candidate)}"
+        for number, candidate in enumerate(question.candidates, 1)
+    ]
+    count = len(lines)
+    how = "Answer with 1 to take it." if count == 1 else f"Answer with a number from 1 to {count}."
+    return "\n".join([*lines, "", how])
+
+
+def _after_choice(question: _Question, number: str) -> _Question | None:
+    """Return what is open once a candidate is chosen; None if the number is not one of them."""
+    for index, candidate in enumerate(question.candidates, 1):
+        if number == str(index):
+            return _Question((), candidate.missing, candidate)
+    return None

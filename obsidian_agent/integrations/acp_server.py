@@ -1,0 +1,209 @@
+"""The agent of editors and other programs, over the Agent Client Protocol.
+
+A client sends messages and displays the answers; planner, preview, executor and journal are those
+of the app. A session of the client is a thread of the vault, and can be continued in the app.
+
+Protocol: agentclientprotocol.com, version 1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+from acp import PROTOCOL_VERSION, AgentSideConnection, RequestError
+from acp.schema import (
+    AgentCapabilities,
+    ClientCapabilities,
+    EmbeddedResourceContentBlock,
+    Implementation,
+    InitializeResponse,
+    LoadSessionResponse,
+    NewSessionResponse,
+    PromptCapabilities,
+    PromptResponse,
+    ResourceContentBlock,
+    TextContentBlock,
+)
+
+from obsidian_agent import __version__
+from obsidian_agent.agent.context import mention_of
+from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.integrations.acp_conversation import (
+    AcpClient,
+    AcpOptions,
+    Desk,
+    EditorConversation,
+)
+
+MAX_MESSAGE: Final = 50 << 20
+"""Bytes of one message of a client, which may hold a file that it embeds."""
+_NAME: Final = "obsidian-agent"
+
+
+class EditorAgent:
+    """The sessions of one client. The methods are those of the protocol."""
+
+    def __init__(self, options: AcpOptions) -> None:
+        self._options = options
+        self._connection: AgentSideConnection | None = None
+        self._client: AcpClient | None = None
+        self._conversations: dict[str, EditorConversation] = {}
+        self._announcing: set[asyncio.Task[None]] = set()
+
+    def on_connect(self, connection: AgentSideConnection) -> None:
+        """Use this connection."""
+        self._connection = connection
+
+    async def initialize(
+        self,
+        protocol_version: int,
+        client_capabilities: ClientCapabilities | None = None,
+        client_info: Implementation | None = None,
+        **_: Any,
+    ) -> InitializeResponse:
+        """Agree on the version of the protocol, and on what each side can do."""
+        assert self._connection is not None
+        offered = client_capabilities.elicitation if client_capabilities is not None else None
+        self._client = AcpClient(
+            self._connection,
+            name=(client_info.title or client_info.name) if client_info is not None else "ACP",
+            has_forms=offered is not None and offered.form is not None,
+        )
+        return InitializeResponse(
+            protocol_version=PROTOCOL_VERSION,
+            agent_capabilities=AgentCapabilities(
+                load_session=True, prompt_capabilities=PromptCapabilities(embedded_context=True)
+            ),
+            agent_info=Implementation(name=_NAME, title="Obsidian Agent", version=__version__),
+            auth_methods=[],
+        )
+
+    async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
+        """Start a conversation. The client's folder and its MCP servers are not used."""
+        conversation = await self._open(None)
+        return NewSessionResponse(session_id=conversation.id)
+
+    async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
+        """Continue a conversation, after its messages were sent."""
+        conversation = self._conversations.get(session_id) or await self._open(session_id)
+        await conversation.replay()
+        return LoadSessionResponse()
+
+    async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> PromptResponse:
+        """Answer a message."""
+        conversation = self._conversation(session_id)
+        text = message_text(prompt, conversation.root)
+        return PromptResponse(stop_reason=await conversation.prompt(text))
+
+    async def cancel(self, session_id: str, **_: Any) -> None:
+        """Cancel the turn of a session."""
+        if session_id in self._conversations:
+            self._conversations[session_id].cancel()
+
+    async def close(self) -> None:
+        """End all conversations."""
+        for conversation in self._conversations.values():
+            await conversation.close()
+
+    async def _open(self, thread_id: str | None) -> EditorConversation:
+        if self._client is None:
+            raise RequestError.invalid_request({"details": "Send initialize first."})
+
+        def open_thread() -> tuple[Desk, Any]:
+            desk = self._options.open()
+            threads = desk.threads
+            return desk, threads.create() if thread_id is None else threads.open(thread_id)
+
+        try:
+            desk, thread = await asyncio.to_thread(open_thread)
+        except ObsidianAgentError as error:
+            raise RequestError.invalid_params({"details": error.message}) from error
+        conversation = EditorConversation(self._client, desk, thread, self._options)
+        self._conversations[conversation.id] = conversation
+        # The client knows the session once it has the response, which is sent first.
+        task = asyncio.ensure_future(conversation.announce())
+        self._announcing.add(task)
+        task.add_done_callback(self._announcing.discard)
+        return conversation
+
+    def _conversation(self, session_id: str) -> EditorConversation:
+        conversation = self._conversations.get(session_id)
+        if conversation is None:
+            raise RequestError.resource_not_found(session_id)
+        return conversation
+
+
+def message_text(blocks: Sequence[Any], root: PurePath) -> str:
+    """Return the blocks of a message as text. Files of the vault are mentions, as in the app."""
+    parts: list[str] = []
+    for block in blocks:
+        match block:
+            case TextContentBlock():
+                parts.append(block.text)
+            case ResourceContentBlock():
+                parts.append(_mention(block.uri, root))
+            case EmbeddedResourceContentBlock():
+                parts.append(_mention(block.resource.uri, root))
+            case _:
+                parts.append("(an attachment that is not text)")
+    return "".join(parts)
+
+
+def _mention(uri: str, root: PurePath) -> str:
+    address = urlsplit(uri)
+    path = PurePath(unquote(address.path))
+    if address.scheme == "file" and path.is_relative_to(root):
+        name = path.relative_to(root).as_posix().removesuffix(".md")
+        if '"' not in name and "\n" not in name:
+            return mention_of(name)
+    return f"(a file outside the vault: {path.name})"
+
+
+def serve(options: AcpOptions, signals: Sequence[signal.Signals]) -> bool:
+    """Serve a client on standard input and output. Return False if a signal ended it."""
+    return asyncio.run(_serve(options, signals))
+
+
+async def _serve(options: AcpOptions, signals: Sequence[signal.Signals]) -> bool:
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+    for number in signals:
+        with contextlib.suppress(NotImplementedError):  # Windows
+            loop.add_signal_handler(number, stopped.set)
+    reader, writer = await _streams()
+    agent = EditorAgent(options)
+    connection = AgentSideConnection(lambda _: agent, writer, reader, listening=False)
+    listening = asyncio.ensure_future(connection.listen())
+    stopping = asyncio.ensure_future(stopped.wait())
+    try:
+        await asyncio.wait((listening, stopping), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await agent.close()
+        for task in (listening, stopping):
+            task.cancel()
+        await asyncio.gather(listening, stopping, return_exceptions=True)
+        with contextlib.suppress(ConnectionError):
+            await connection.close()
+    return not stopped.is_set()
+
+
+async def _streams() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Return the client's streams. What else is printed goes to standard error."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=MAX_MESSAGE)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
+    sys.stdout.flush()
+    output = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    transport, protocol = await loop.connect_write_pipe(
+        lambda: asyncio.streams.FlowControlMixin(loop=loop), output
+    )
+    return reader, asyncio.StreamWriter(transport, protocol, None, loop)

@@ -1,0 +1,353 @@
+"""The agent of editors, driven by the official client through the installed command."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from acp import RequestError, spawn_agent_process, text_block
+from acp import schema as acp
+from acp.client.connection import ClientSideConnection
+from acp.helpers import resource_link_block
+from acp.interfaces import Client
+
+from obsidian_agent.integrations.acp_updates import StreamedText, safe_line
+from support import MakeVault
+
+NOTES = {
+    "Inbox.md": "# Inbox\n",
+    "A.md": "---\ntags: [done]\n---\nA\n",
+    "B.md": "---\ntags: [done]\n---\nB\n",
+    "Ideas.md": "A kite\n",
+}
+APPEND = "append 'Call Ada' to Inbox"
+APPENDED = "# Inbox\nCall Ada\n"
+AWAY = "put the done notes away"
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Return every file below `folder` with its content."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "vault.json"  # the id of the vault
+    }
+
+
+Choose = Callable[[acp.ToolCallUpdate, list[str]], str | None]
+
+
+def first(call: acp.ToolCallUpdate, options: list[str]) -> str:
+    """Allow everything."""
+    return options[0]
+
+
+class Editor:
+    """A client: what it received, and how its user answers."""
+
+    def __init__(self, vault: Path, folder: Path) -> None:
+        self.vault, self.folder = vault, folder
+        self.choose: Choose = first
+        self.updates: list[dict[str, Any]] = []
+        self.requests: list[acp.ToolCallUpdate] = []
+        self.form: dict[str, Any] | None = None
+        self.forms: list[dict[str, Any]] = []
+        self.connection: ClientSideConnection
+        self.process: Any
+        self.session = ""
+        self.cancel_at: int | None = None
+        self.messages = 0
+
+    # what the agent calls
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        self.updates.append(update.model_dump(mode="json", by_alias=True, exclude_none=True))
+        await self.count()
+
+    async def request_permission(
+        self, session_id: str, tool_call: acp.ToolCallUpdate, options: list[Any], **_: Any
+    ) -> acp.RequestPermissionResponse:
+        self.requests.append(tool_call)
+        chosen: str | None = None
+        if not await self.count():
+            chosen = self.choose(tool_call, [option.option_id for option in options])
+        if chosen is None:
+            return acp.RequestPermissionResponse(outcome=acp.DeniedOutcome(outcome="cancelled"))
+        return acp.RequestPermissionResponse(
+            outcome=acp.AllowedOutcome(outcome="selected", option_id=chosen)
+        )
+
+    async def create_elicitation(self, message: str, mode: Any, **_: Any) -> Any:
+        self.forms.append(mode.requested_schema.model_dump(by_alias=True, exclude_none=True))
+        if self.form is None:
+            return acp.DeclineElicitationResponse(action="decline")
+        names = self.forms[-1]["properties"]
+        answers = {name: self.form[name] for name in names}
+        return acp.AcceptElicitationResponse(action="accept", content=answers)
+
+    def on_connect(self, connection: Any) -> None:
+        pass
+
+    async def count(self) -> bool:
+        """Count a message. Cancel the turn if this is the one; return whether it was."""
+        self.messages += 1
+        if self.messages != self.cancel_at:
+            return False
+        await self.connection.cancel(session_id=self.session)
+        return True
+
+    # what a test does
+
+    async def say(self, *blocks: Any) -> str:
+        self.updates.clear()
+        self.requests.clear()
+        self.messages = 0
+        prompt = [text_block(block) if isinstance(block, str) else block for block in blocks]
+        answer = await asyncio.wait_for(
+            self.connection.prompt(prompt=prompt, session_id=self.session), 60
+        )
+        return answer.stop_reason
+
+    @property
+    def text(self) -> str:
+        return "".join(
+            update["content"]["text"]
+            for update in self.updates
+            if update["sessionUpdate"] == "agent_message_chunk"
+        )
+
+    def steps(self) -> list[list[str]]:
+        """Return the states of the steps, as each plan update showed them."""
+        return [
+            [entry["status"] for entry in update["entries"]]
+            for update in self.updates
+            if update["sessionUpdate"] == "plan"
+        ]
+
+    @property
+    def places(self) -> list[str]:
+        state, config = self.folder / "state", self.folder / "config.toml"
+        return ["--vault", str(self.vault), "--state-dir", str(state), "--config", str(config)]
+
+    def waiting(self) -> list[dict[str, Any]]:
+        """Return the waiting plans, as files."""
+        files = (self.folder / "state").glob("**/proposals/*.json")
+        return [json.loads(file.read_text()) for file in files]
+
+
+@contextlib.asynccontextmanager
+async def editing(
+    make_vault: MakeVault, folder: Path, *options: str, forms: bool = False
+) -> AsyncIterator[Editor]:
+    """Start the agent over a new vault and open a session."""
+    if not (folder / "vault").exists():
+        make_vault(NOTES)
+    editor = Editor(folder / "vault", folder)
+    command = [sys.executable, "-m", "obsidian_agent", "acp", *editor.places, *options]
+    elicitation = acp.ElicitationCapabilities(form=acp.ElicitationFormCapabilities())
+    side = cast(Client, editor)
+    async with spawn_agent_process(side, *command, use_unstable_protocol=True) as (
+        client,
+        process,
+    ):
+        editor.connection, editor.process = client, process
+        answer = await client.initialize(
+            protocol_version=1,
+            client_capabilities=acp.ClientCapabilities(elicitation=elicitation if forms else None),
+            client_info=acp.Implementation(name="an-editor", title="Editor", version="1"),
+        )
+        assert answer.protocol_version == 1
+        session = await client.new_session(cwd="/", mcp_servers=[])
+        editor.session = session.session_id
+        yield editor
+
+
+async def test_a_plan_has_one_permission_and_can_be_undone(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    async with editing(make_vault, tmp_path) as editor:
+        before = tree(editor.vault)
+        seen: list[dict[str, bytes]] = []
+
+        def look(call: acp.ToolCallUpdate, options: list[str]) -> str:
+            seen.append(tree(editor.vault))
+            return options[0]
+
+        editor.choose = look
+        assert await editor.say(APPEND) == "end_turn"
+        assert (editor.vault / "Inbox.md").read_text() == APPENDED
+        assert seen == [before]  # nothing was written before the permission
+        (request,) = editor.requests
+        assert request.content is not None
+        (diff,) = request.content
+        assert isinstance(diff, acp.FileEditToolCallContent)
+        assert diff.path == str(editor.vault / "Inbox.md")
+        assert (diff.old_text, diff.new_text) == ("# Inbox\n", APPENDED)
+        assert editor.steps()[0] == ["pending", "pending"]
+        assert editor.steps()[-1] == ["completed", "completed"]
+        assert editor.waiting() == []
+        assert "Modified 1 file." in editor.text
+
+        assert await editor.say("/undo") == "end_turn"
+        assert tree(editor.vault) == before
+        (request,) = editor.requests
+        assert [part.type for part in request.content or ()] == ["diff"]
+        assert await editor.say("/redo") == "end_turn"
+        assert (editor.vault / "Inbox.md").read_text() == APPENDED
+
+
+async def test_a_plan_that_is_not_permitted_waits_in_the_inbox(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    async with editing(make_vault, tmp_path) as editor:
+        before = tree(editor.vault)
+        editor.choose = lambda call, options: "later"
+        await editor.say(APPEND)
+        assert tree(editor.vault) == before
+        (waiting,) = editor.waiting()
+        assert waiting["client"] == "Editor"
+        assert waiting["changes"] == 1
+
+        await editor.say("/plans")
+        assert "Add text to Inbox" in editor.text
+        plan_id = editor.text.split("`")[1]
+        editor.choose = first
+        await editor.say(f"/plans {plan_id}")
+        assert (editor.vault / "Inbox.md").read_text() == APPENDED
+        assert editor.waiting() == []
+
+        editor.choose = lambda call, options: "drop"
+        await editor.say(APPEND)
+        assert editor.waiting() == []
+        assert (editor.vault / "Inbox.md").read_text() == APPENDED
+
+
+async def test_a_question_is_answered_by_a_number_and_then_a_value(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    async with editing(make_vault, tmp_path) as editor:
+        await editor.say(AWAY)
+        assert "1. Move notes to a folder" in editor.text
+        assert "Answer with a number from 1 to 3." in editor.text
+        await editor.say("9")
+        assert "Answer with a number from 1 to 3." in editor.text
+        await editor.say("1")
+        assert "folder?" in editor.text
+        await editor.say("Archive")
+        assert (editor.vault / "Archive" / "A.md").exists()
+        assert len(editor.requests) == 1
+
+        await editor.say(AWAY)  # another message drops the question
+        await editor.say(APPEND)
+        assert (editor.vault / "Inbox.md").read_text() == APPENDED
+
+
+async def test_a_client_with_forms_gets_the_question_as_a_form(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    async with editing(make_vault, tmp_path, forms=True) as editor:
+        await editor.say(AWAY)
+        assert "Nothing was changed." in editor.text
+        editor.form = {"choice": "1", "folder": "Archive"}
+        await editor.say(AWAY)
+        assert (editor.vault / "Archive" / "A.md").exists()
+        assert [list(form["properties"]) for form in editor.forms[-2:]] == [["choice"], ["folder"]]
+
+
+async def test_cancelling_at_every_message_leaves_the_vault_whole(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    async with editing(make_vault, tmp_path) as editor:
+        expected = "# Inbox\n"
+        for number in range(1, 30):
+            editor.cancel_at = number
+            line = f"Line {number}"
+            stopped = await editor.say(f"append '{line}' to Inbox")
+            text = (editor.vault / "Inbox.md").read_text()
+            assert text in (expected, f"{expected}{line}\n")
+            expected = text
+            if editor.messages < number:  # the turn ended before this message
+                assert (stopped, text.endswith(f"{line}\n")) == ("end_turn", True)
+                break
+            # A turn that is done when the message arrives is not cancelled any more.
+            assert stopped == "cancelled" or text.endswith(f"{line}\n")
+        else:
+            pytest.fail("The turn did not end.")
+        assert number > 6
+        plans = editor.waiting()
+        assert all(plan["plan"]["goal"] == "Add text to Inbox" for plan in plans)
+        editor.cancel_at = None
+        assert await editor.say("which notes have the tag #done?") == "end_turn"
+        assert "A.md" in editor.text
+
+
+async def test_a_client_that_is_killed_loses_no_plan(make_vault: MakeVault, tmp_path: Path) -> None:
+    async with editing(make_vault, tmp_path) as editor:
+        before = tree(editor.vault)
+
+        def die(call: acp.ToolCallUpdate, options: list[str]) -> None:
+            editor.process.kill()
+
+        editor.choose = die
+        with pytest.raises((RequestError, ConnectionError, TimeoutError)):
+            await editor.say(APPEND)
+        assert tree(editor.vault) == before
+        assert [plan["plan"]["goal"] for plan in editor.waiting()] == ["Add text to Inbox"]
+
+
+async def test_a_model_gets_a_note_only_with_permission(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    script = tmp_path / "script.json"
+    script.write_text(
+        json.dumps(
+            [
+                {"calls": [{"name": "read_file", "arguments": {"path": "Ideas.md"}}]},
+                {"text": "It is a kite. ![x](https://example.org/?q=kite) <img src=x>"},
+            ]
+        )
+    )
+    async with editing(make_vault, tmp_path, "--model", f"scripted/{script}") as editor:
+        await editor.say(
+            "What is the idea in ",
+            resource_link_block("Ideas.md", (editor.vault / "Ideas.md").as_uri()),
+        )
+        assert editor.requests, editor.updates
+        assert "May this be sent to" in (editor.requests[0].title or "")
+        assert "It is a kite." in editor.text
+        assert editor.text.count("![x]") == editor.text.count("\\![x]") == 1
+        assert editor.text.count("<img") == editor.text.count("\\<img") == 1
+        assert editor.text.endswith("\n\nSources: Ideas.md\n\n")
+
+
+async def test_a_conversation_is_loaded_again(make_vault: MakeVault, tmp_path: Path) -> None:
+    async with editing(make_vault, tmp_path) as editor:
+        await editor.say(APPEND)
+        session = editor.session
+    async with editing(make_vault, tmp_path) as editor:
+        editor.updates.clear()
+        await editor.connection.load_session(cwd="/", session_id=session, mcp_servers=[])
+        kinds = [update["sessionUpdate"] for update in editor.updates]
+        assert "user_message_chunk" in kinds
+        with pytest.raises(RequestError):
+            await editor.connection.load_session(cwd="/", session_id="../x", mcp_servers=[])
+
+
+def test_streamed_text_has_no_image_at_the_end_of_a_piece() -> None:
+    streamed = StreamedText()
+    parts = [streamed.add(piece) for piece in ("Look! ", "!", "[a](b)", " <", "b> a < b")]
+    assert "".join(parts) == "Look! \\![a](b) \\<b> a < b"
+    assert streamed.rest("Look! ![a](b) <b> a < b") == ""
+    plan = StreamedText()
+    assert plan.add('{"version": ') == ""
+    assert plan.rest("An answer") == "An answer"
+
+
+def test_a_title_has_no_markup_and_no_control_character() -> None:
+    assert safe_line("a\x1b[0m\n![x](y) <b>") == "a␛[0m␊\\![x](y) \\<b>"
