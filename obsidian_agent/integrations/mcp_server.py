@@ -132,6 +132,7 @@ def serve(
     On any of `signals` the process exits with `code`.
     """
     calls = Calls()
+    shared.vault.follow(lambda status: None)
     for number in signals:
         # The thread that reads standard input cannot be interrupted; another one exits.
         signal.signal(

@@ -12,7 +12,6 @@ import secrets
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,13 +19,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from obsidian_agent import budget
-from obsidian_agent.agent.privacy.consent import Gate, Grants, Level, SharedPart
+from obsidian_agent.agent.privacy.consent import Level, SharedPart
 from obsidian_agent.agent.privacy.record import Ledger, Sending
 from obsidian_agent.agent.turn.calls import read_call, with_arguments
 from obsidian_agent.agent.turn.read_calls import prepare
 from obsidian_agent.budget import OutOfBudget
 from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem, VaultError
 from obsidian_agent.integrations.proposals import ClientProposal, Outcome
+from obsidian_agent.integrations.shared_view import SharedFilesCache, SharedView
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.policy import NOT_PERMITTED, PolicyLimits, SharingRules
 from obsidian_agent.plan.preview import dry_run
@@ -38,9 +38,7 @@ from obsidian_agent.services.plans import Plans, PreviewOptions
 from obsidian_agent.services.run_context import run_context
 from obsidian_agent.services.waiting_plans import WaitingPlans
 from obsidian_agent.tools.core.tool import RunContext
-from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.views.changes import ChangeSet
-from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.view import VaultView, locate_by_name
 
 CALL_SECONDS: Final = 60.0
@@ -70,6 +68,7 @@ class SharedVault(Struct, frozen=True):
     client: str = ""
     cancel: threading.Event = field(default_factory=threading.Event)
     """Set when the answer to this call is no longer awaited."""
+    files: SharedFilesCache = field(default_factory=SharedFilesCache)
 
     @property
     def rules(self) -> SharingRules:
@@ -90,7 +89,6 @@ class SharedVault(Struct, frozen=True):
         except ObsidianAgentError as error:
             self.ledger.record.note("call", **called, decision="deny", rule=error.problem().code)
             raise
-        self.ledger.record.note("call", **called, decision="allow")
         return document
 
     def _read(self, tool: str, args: Mapping[str, Any], only: tuple[str, ...]) -> dict[str, Any]:
@@ -99,11 +97,13 @@ class SharedVault(Struct, frozen=True):
                 f"{tool} is not allowed by the rule {rule.rule} ({rule.source}).",
                 code="PERMISSION_DENIED",
             )
-        view = self._view()
-        call = with_arguments(read_call(tool, self.plans.tools), _with_suffix(args, view))
+        view = self._view(followed=True)
+        read = with_arguments(read_call(tool, self.plans.tools), _with_suffix(args, view))
         try:
-            result = prepare(call, view, self._context(view))
-            shared = result.shared(frozenset(item.path.text for item in result.items))
+            result = prepare(read, view, self._context(view))
+            shared = result.shared(
+                frozenset(item.path.text for item in result.items if not view.is_hidden(item.path))
+            )
         except VaultError as error:
             if error.code != "FILE_NOT_FOUND":
                 raise
@@ -115,7 +115,8 @@ class SharedVault(Struct, frozen=True):
         document = dict(shared.document or {})
         if only:
             document = {name: document[name] for name in only if name in document}
-        self._note(tool, document, shared.parts)
+        call = {"kind": "call", "agent": self.client, "tool": tool, "decision": "allow"}
+        self._note(tool, document, shared.parts, before=(call,))
         return document
 
     def preview(self, plan: object) -> dict[str, Any]:
@@ -259,12 +260,22 @@ class SharedVault(Struct, frozen=True):
         entry = {"kind": "proposal", "client": self.client, "planId": plan_id, **details}
         self.ledger.record.append([entry])
 
-    def _note(self, tool: str, document: Mapping[str, Any], parts: tuple[SharedPart, ...]) -> None:
+    def _note(
+        self,
+        tool: str,
+        document: Mapping[str, Any],
+        parts: tuple[SharedPart, ...],
+        before: tuple[Mapping[str, Any], ...] = (),
+    ) -> None:
         """Write to the ledger what is about to be sent. Raise `ConfigError` if that fails."""
         text = json.dumps(document, ensure_ascii=False, default=str)
         sending = Sending(tool, secrets.token_hex(4), text, tuple((part, "rule") for part in parts))
         self.ledger.write(
-            [sending], provider=f"mcp/{self.client}", address="stdio", conversation="mcp"
+            [sending],
+            provider=f"mcp/{self.client}",
+            address="stdio",
+            conversation="mcp",
+            before=before,
         )
 
     def _context(self, view: VaultView) -> RunContext:
@@ -288,18 +299,10 @@ class SharedVault(Struct, frozen=True):
             write_deny=self.rules.deny,
         )
 
-    def _view(self) -> SharedView:
-        inner = self.vault.view()
-        # The view hides links to what is not shared, so the gate judges each path by itself.
-        gate = Gate(self.rules, Grants(), False, lambda path: (path,))
-        return SharedView(inner, _Unshared(inner, gate))
-
-
-class SharedView(FilteredView):
-    """The view of a client. Names in the trash are hidden, since they may come from anywhere."""
-
-    def trash_names(self) -> tuple[str, ...]:
-        return ()
+    def _view(self, *, followed: bool = False) -> SharedView:
+        """Return the shared notes as they are on disk, for `followed` of at least a second ago."""
+        index = self.vault.stored_index(followed=followed)
+        return SharedView(self.vault.store, self.files.get(index, self.rules, self.vault.store))
 
 
 def _without_path(problem: Problem) -> Problem:
@@ -329,28 +332,3 @@ def _with_suffix(args: Mapping[str, Any], view: VaultView) -> dict[str, Any]:
     if isinstance(args.get("filePaths"), list):
         completed["filePaths"] = [complete(name) for name in args["filePaths"]]
     return completed
-
-
-class _Unshared:
-    """Decides what is not shared. A folder is shared if a file in it is.
-
-    The vault is walked only for a path that no rule shares by itself.
-    """
-
-    def __init__(self, view: VaultView, gate: Gate) -> None:
-        self._view = view
-        self._gate = gate
-
-    def __call__(self, path: VaultPath) -> bool:
-        return self._gate.allowed(path, Level.TEXT) is None and path.text not in self._folders
-
-    @cached_property
-    def _folders(self) -> frozenset[str]:
-        folders = {ROOT.text}
-        for entry in self._view.walk(ROOT):
-            if entry.kind == "file" and self._gate.allowed(entry.path, Level.TEXT):
-                ancestor = entry.path.parent
-                while ancestor.text not in folders:
-                    folders.add(ancestor.text)
-                    ancestor = ancestor.parent
-        return frozenset(folders)

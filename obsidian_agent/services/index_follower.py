@@ -50,6 +50,11 @@ class IndexFollower:
         if self._watcher is not None:
             self._watcher.stop()
 
+    @property
+    def is_following(self) -> bool:
+        """True if file events keep the index current."""
+        return self._watcher is not None and self._watcher.is_following
+
     def refresh_soon(self) -> None:
         """Compare the whole vault in the background, after the window got the focus or similar."""
         if self._watcher is not None:

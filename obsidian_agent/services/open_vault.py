@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from obsidian_agent.errors import ObsidianError
+from obsidian_agent.errors import ObsidianError, VaultError
 from obsidian_agent.obsidian.transport import find_transport
 from obsidian_agent.services.focus import Focus, live_focus
 from obsidian_agent.tools.core.tool import AppCommand, EditorPosition, Selection
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from obsidian_agent.services.index_follower import IndexFollower
     from obsidian_agent.vault.index.index import VaultIndex
     from obsidian_agent.vault.index.keeper import IndexStatus
+    from obsidian_agent.vault.index.stored import StoredIndex
 
 
 class OpenVault:
@@ -67,6 +68,24 @@ class OpenVault:
     def _fresh_index(self) -> VaultIndex:
         assert self.keeper is not None
         return self.keeper.refresh()
+
+    def stored_index(self, *, followed: bool = False) -> StoredIndex:
+        """Return the index, compared with the disk. May block.
+
+        With `followed` it is not compared while file events keep it current, and may lack the
+        changes of the last second.
+        """
+        keeper = self.keeper
+        if keeper is None:
+            raise VaultError("This vault is opened without an index.", code="NO_INDEX")
+        if followed and self.is_followed and keeper.latest is not None:
+            return keeper.latest
+        return keeper.refresh()
+
+    @property
+    def is_followed(self) -> bool:
+        """True if file events keep the index current."""
+        return self._follower is not None and self._follower.is_following
 
     def notes(self) -> list[str]:
         """Return the sorted paths of all notes. May block."""

@@ -311,16 +311,26 @@ class Ledger(Struct, frozen=True):
     record: AuditRecord
 
     def write(
-        self, sendings: Iterable[Sending], *, provider: str, address: str, conversation: str
+        self,
+        sendings: Iterable[Sending],
+        *,
+        provider: str,
+        address: str,
+        conversation: str,
+        before: Iterable[Mapping[str, Any]] = (),
     ) -> None:
-        """Record durably what is about to be sent. Raise `ConfigError` LEDGER_ERROR."""
+        """Record durably what is about to be sent, after the entries `before` it.
+
+        Raise `ConfigError` LEDGER_ERROR.
+        """
         head = {
             "kind": "sent",
             "provider": provider,
             "address": address,
             "conversation": conversation,
         }
-        entries = [{**head, **_entry(sending)} for sending in sendings if sending.parts]
+        sent = [{**head, **_entry(sending)} for sending in sendings if sending.parts]
+        entries = [*before, *sent]
         if not entries:
             return
         try:

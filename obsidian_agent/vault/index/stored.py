@@ -238,8 +238,9 @@ class StoredIndex(VaultIndex):
                 yield alias, self._vault_path(paths[file])
         yield from delta.aliases()
 
-    def names(self) -> NameFinder:
-        return _Names(self.snapshot, self._delta)
+    def names(self, hidden: Set[str] = frozenset()) -> NameFinder:
+        """Return a search over the names and aliases of all files but the `hidden` paths."""
+        return _Names(self.snapshot, self._delta, hidden)
 
     def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteContent]:
         stale = self._delta.stale
@@ -336,14 +337,16 @@ class StoredIndex(VaultIndex):
 class _Names:
     """A search over the names of a snapshot, prepared once for all states, and of the changes."""
 
-    def __init__(self, snapshot: Snapshot, delta: Delta) -> None:
+    def __init__(self, snapshot: Snapshot, delta: Delta, hidden: Set[str]) -> None:
         self._snapshot = snapshot
         self._delta = delta
+        self._hidden = hidden
 
     def search(self, query: str, limit: int | None = None) -> NameHits:
         delta = self._delta
-        parts: list[tuple[NameSearch, Set[str]]] = [(self._snapshot.names, delta.stale)]
+        excluded = delta.stale | self._hidden if self._hidden else delta.stale
+        parts: list[tuple[NameSearch, Set[str]]] = [(self._snapshot.names, excluded)]
         if delta.files:
             aliases = ((alias, path.text) for alias, path in delta.aliases())
-            parts.append((NameSearch(delta.files, aliases), frozenset()))
+            parts.append((NameSearch(delta.files, aliases), self._hidden))
         return search_parts(parts, query, limit)

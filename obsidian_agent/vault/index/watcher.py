@@ -64,6 +64,7 @@ class VaultWatcher:
         self._thread = threading.Thread(target=self._run, name="vault-watcher", daemon=True)
         self._vault_path = PathCache()
         self._comparison_pending = False
+        self._compared = False
 
     def start(self) -> None:
         """Start the thread. Its first comparison loads or builds the index."""
@@ -80,6 +81,11 @@ class VaultWatcher:
     def polling(self) -> bool:
         """True if there are no events, so that changes are noticed late."""
         return self._polling
+
+    @property
+    def is_following(self) -> bool:
+        """True if events keep the index current, so that a change is known after a second."""
+        return self._compared and not self._polling
 
     def compare_soon(self) -> None:
         """Compare the whole vault in the background.
@@ -101,8 +107,10 @@ class VaultWatcher:
         self._polling = observer is None
         try:
             self._compare()
+            self._compared = True
             self._follow()
         finally:
+            self._compared = False
             if observer is not None:
                 observer.stop()
 
