@@ -267,8 +267,12 @@ class ChatPane(Vertical):
         self.offer_examples()
 
     def offer_examples(self) -> None:
-        """Offer sentences to start a conversation with, if the message is empty."""
-        if self.is_new and self._overview is not None and not self.prompt.text:
+        """Offer sentences to start a conversation with, if the message is empty.
+
+        Not while work goes on: Esc then cancels it, and must not close a list instead.
+        """
+        is_idle = not self.activity.display
+        if self.is_new and is_idle and self._overview is not None and not self.prompt.text:
             examples = [
                 Suggestion(example.sentence, 0, example.remark)
                 for example in self._overview.examples
@@ -310,6 +314,12 @@ class ChatPane(Vertical):
         hint = self.query_one("#hint", Static)
         hint.update(Content(terminal_text.block(text)))
         hint.display = bool(text)
+
+    def work_started(self, what: str) -> None:
+        """Show an activity, in place of examples to start a conversation with."""
+        self.activity.start(what)
+        if not self.prompt.text:
+            self.suggestions.offer([])
 
     def work_ended(self) -> None:
         """Remove the activity and any hint about it."""
