@@ -1,13 +1,14 @@
-"""The net changes of a run as the journal holds them, with diffs."""
+"""The net effect of a run's actions: as lists of paths, and as changes with diffs."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Literal, assert_never
+from typing import Literal, NamedTuple, assert_never
 
 from msgspec import Struct
 
 from obsidian_agent.journal.blobs import ImageSource
+from obsidian_agent.journal.records import Effects
 from obsidian_agent.vault.paths.path import is_trash
 from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder
 from obsidian_agent.vault.views.diff import unified_diff
@@ -39,10 +40,21 @@ class _Entry(Struct):
     is_changed: bool = False
 
 
-def net_changes(actions: Iterable[Action]) -> list[RunChange]:
-    """Return the net effect of actions in the order in which they were applied, by path."""
-    entries: dict[str, _Entry] = {}
-    deleted: list[_Entry] = []
+class _Outcome(NamedTuple):
+    """The touched entries that exist by path, and those that do not exist any more.
+
+    `deleted` were deleted or moved to the trash. `removed` are folders removed where they stood.
+    """
+
+    entries: dict[str, _Entry]
+    deleted: list[_Entry]
+    removed: list[_Entry]
+
+
+def _follow(actions: Iterable[Action]) -> _Outcome:
+    """Follow each entry through actions in the order in which they were applied."""
+    outcome = _Outcome({}, [], [])
+    entries, deleted, removed = outcome
     for action in actions:
         match action:
             case PutFile(path, before, after):
@@ -55,28 +67,61 @@ def net_changes(actions: Iterable[Action]) -> list[RunChange]:
                 if created and not is_trash(path):
                     entries[path.text] = _Entry(None, is_folder=True)
                 elif not created:
-                    deleted.append(entries.pop(path.text, _Entry(path.text, is_folder=True)))
+                    removed.append(entries.pop(path.text, _Entry(path.text, is_folder=True)))
             case MoveEntry():
                 _move(entries, deleted, action)
             case _:
                 assert_never(action)
-    changes = [_deletion(entry) for entry in deleted if entry.origin is not None]
-    changes += filter(None, (_change(path, entry) for path, entry in entries.items()))
-    return sorted(changes, key=lambda change: change.path)
+    return outcome
 
 
 def _move(entries: dict[str, _Entry], deleted: list[_Entry], move: MoveEntry) -> None:
     old, new = move.path.text, move.new_path.text
     entry = entries.pop(old, None) or _Entry(old, is_folder=move.folder)
-    inner = [path for path in entries if path.startswith(f"{old}/")] if move.folder else []
+    below = [path for path in entries if path.startswith(f"{old}/")] if move.folder else []
     if is_trash(move.new_path):
         deleted.append(entry)
-        for path in inner:
-            entries.pop(path)
+        # Entries that were in the folder from the start are deleted with it.
+        inner = [(path, entries.pop(path)) for path in below]
+        deleted += (entry for path, entry in inner if entry.origin != path)
         return
     entries[new] = entry
-    for path in inner:
+    for path in below:
         entries[new + path[len(old) :]] = entries.pop(path)
+
+
+def effects_of(actions: Iterable[Action], commands: tuple[str, ...] = ()) -> Effects:
+    """Return the net effect of actions in the order in which they were applied.
+
+    A file that was renamed and edited is a rename.
+    """
+    outcome = _follow(actions)
+    created, modified, renamed, folders = set[str](), set[str](), set[tuple[str, str]](), set[str]()
+    for path, entry in outcome.entries.items():
+        if entry.origin is None:
+            (folders if entry.is_folder else created).add(path)
+        elif entry.origin != path:
+            renamed.add((entry.origin, path))
+        elif entry.is_changed:
+            modified.add(path)
+    deleted = {entry.origin for entry in outcome.deleted if entry.origin is not None}
+    replaced = created & deleted
+    return Effects(
+        created=tuple(sorted(created - replaced)),
+        modified=tuple(sorted(modified | replaced)),
+        deleted=tuple(sorted(deleted - replaced)),
+        renamed=tuple(sorted(renamed)),
+        folders=tuple(sorted(folders)),
+        commands=commands,
+    )
+
+
+def net_changes(actions: Iterable[Action]) -> list[RunChange]:
+    """Return the net effect of actions in the order in which they were applied, by path."""
+    entries, deleted, removed = _follow(actions)
+    changes = [_deletion(entry) for entry in (*deleted, *removed) if entry.origin is not None]
+    changes += filter(None, (_change(path, entry) for path, entry in entries.items()))
+    return sorted(changes, key=lambda change: change.path)
 
 
 def _deletion(entry: _Entry) -> RunChange:

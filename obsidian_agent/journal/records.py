@@ -10,14 +10,13 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal, assert_never
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from obsidian_agent.errors import JournalError
-from obsidian_agent.vault.paths.path import is_trash
-from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder
+from obsidian_agent.vault.transaction.actions import Action
 
 Kind = Literal["run", "undo", "redo"]
 """A plan that was executed, the undo of a run, or the undo of an undo."""
@@ -168,14 +167,6 @@ class Effects(Struct, frozen=True, kw_only=True):
         return sum(map(len, (self.created, self.modified, self.deleted, self.renamed)))
 
 
-class _Trace(Struct):
-    """An entry that some action touched; `origin` is its first path, None if it is new."""
-
-    origin: str | None
-    is_folder: bool
-    is_changed: bool = False
-
-
 def pack_effects(effects: Effects) -> bytes:
     """Serialize effects for the database."""
     return zlib.compress(json.dumps(asdict(effects), ensure_ascii=False).encode(), 1)
@@ -189,76 +180,6 @@ def unpack_effects(blob: bytes) -> Effects:
         return Effects(renamed=renamed, **fields)
     except (zlib.error, ValueError, TypeError, KeyError, AttributeError):
         return Effects()
-
-
-def effects_of(actions: Iterable[Action], commands: tuple[str, ...] = ()) -> Effects:
-    """Return the net effect of actions in the order in which they were applied.
-
-    A file that was renamed and edited is a rename.
-    """
-    traces: dict[str, _Trace] = {}
-    deleted: set[str] = set()
-    for action in actions:
-        match action:
-            case PutFile(path, before, after):
-                origin = None if before is None else path.text
-                trace = traces.setdefault(path.text, _Trace(origin, is_folder=False))
-                trace.is_changed = True
-                if after is None:
-                    _delete(traces, path.text, deleted)
-            case PutFolder(path, created):
-                if created and not is_trash(path):
-                    traces[path.text] = _Trace(None, is_folder=True)
-                elif not created:
-                    traces.pop(path.text, None)
-            case MoveEntry():
-                _move(traces, action, deleted)
-            case _:
-                assert_never(action)
-    return _sum_up(traces, deleted, commands)
-
-
-def _delete(traces: dict[str, _Trace], path: str, deleted: set[str]) -> None:
-    trace = traces.pop(path)
-    if trace.origin is not None:
-        deleted.add(trace.origin)
-
-
-def _move(traces: dict[str, _Trace], action: MoveEntry, deleted: set[str]) -> None:
-    old, new = action.path.text, action.new_path.text
-    trace = traces.pop(old, None) or _Trace(old, action.folder)
-    below = [text for text in traces if text.startswith(old + "/")] if action.folder else []
-    if is_trash(action.new_path):
-        if trace.origin is not None:
-            deleted.add(trace.origin)
-        for text in below:
-            inner = traces.pop(text)
-            if inner.origin is not None and inner.origin != text:
-                deleted.add(inner.origin)
-        return
-    traces[new] = trace
-    for text in below:
-        traces[new + text[len(old) :]] = traces.pop(text)
-
-
-def _sum_up(traces: dict[str, _Trace], deleted: set[str], commands: tuple[str, ...]) -> Effects:
-    created, modified, renamed, folders = set[str](), set[str](), set[tuple[str, str]](), set[str]()
-    for path, trace in traces.items():
-        if trace.origin is None:
-            (folders if trace.is_folder else created).add(path)
-        elif trace.origin != path:
-            renamed.add((trace.origin, path))
-        elif trace.is_changed:
-            modified.add(path)
-    replaced = created & deleted
-    return Effects(
-        created=tuple(sorted(created - replaced)),
-        modified=tuple(sorted(modified | replaced)),
-        deleted=tuple(sorted(deleted - replaced)),
-        renamed=tuple(sorted(renamed)),
-        folders=tuple(sorted(folders)),
-        commands=commands,
-    )
 
 
 class UndoPoint(Struct, frozen=True, kw_only=True):

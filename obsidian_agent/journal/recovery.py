@@ -28,8 +28,9 @@ from msgspec.structs import replace
 
 from obsidian_agent.errors import JournalError, Problem, VaultError
 from obsidian_agent.journal.blobs import ImageSource
+from obsidian_agent.journal.changes import effects_of
 from obsidian_agent.journal.reader import run_not_found
-from obsidian_agent.journal.records import Effects, Kind, Record, StoredAction, effects_of
+from obsidian_agent.journal.records import Effects, Kind, Record, StoredAction
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.dirhandles import Content, FolderHandles, content_of
 from obsidian_agent.vault.filesystem.store import OpenFiles, VaultStore, io_error

@@ -37,6 +37,7 @@ from obsidian_agent.errors import (
     ToolError,
     VaultError,
 )
+from obsidian_agent.journal.changes import effects_of
 from obsidian_agent.journal.records import (
     Effects,
     NewRecord,
@@ -44,7 +45,6 @@ from obsidian_agent.journal.records import (
     StepOutcome,
     StepShare,
     UndoPoint,
-    effects_of,
     step_outcomes,
     undo_points_between,
 )

@@ -1,47 +1,26 @@
 from __future__ import annotations
 
-from typing import Any
+import zlib
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from obsidian_agent.journal.records import Effects, effects_of
-from obsidian_agent.vault.transaction.actions import action_of
-from previews import create, make, modify, move, trash
+from obsidian_agent.journal.records import Effects, bits, numbers, pack_effects, unpack_effects
+
+
+@given(st.frozensets(st.integers(0, 99)))
+def test_a_bitmap_holds_its_numbers(chosen: frozenset[int]) -> None:
+    assert numbers(bits(chosen, 100)) == chosen
+
+
+def test_effects_survive_the_database() -> None:
+    effects = Effects(created=("ä.md",), renamed=(("a.md", "b.md"),), commands=("app:reload",))
+    assert unpack_effects(pack_effects(effects)) == effects
 
 
 @pytest.mark.parametrize(
-    ("operations", "effects"),
-    [
-        ([], Effects()),
-        (
-            [make("A"), create("A/n.md", b"x"), create("b.md", b"x")],
-            Effects(created=("A/n.md", "b.md"), folders=("A",)),
-        ),
-        ([modify("a.md", b"", b"x")], Effects(modified=("a.md",))),
-        (
-            [move("a.md", "b.md", b""), move("b.md", "c.md", b"")],
-            Effects(renamed=(("a.md", "c.md"),)),
-        ),
-        ([move("a.md", "b.md", b""), move("b.md", "a.md", b"")], Effects()),
-        (
-            [move("a.md", "b.md", b""), modify("b.md", b"", b"x")],
-            Effects(renamed=(("a.md", "b.md"),)),
-        ),
-        (
-            [modify("A/n.md", b"", b"x"), move("A", "B")],
-            Effects(renamed=(("A", "B"), ("A/n.md", "B/n.md"))),
-        ),
-        (
-            [move("A", "B"), create("B/n.md", b"x"), move("B", "C")],
-            Effects(created=("C/n.md",), renamed=(("A", "C"),)),
-        ),
-        ([trash("a.md", b"")], Effects(deleted=("a.md",))),
-        ([move("a.md", "b.md", b""), trash("b.md", b"")], Effects(deleted=("a.md",))),
-        ([move("a.md", "A/a.md", b""), trash("A")], Effects(deleted=("A", "a.md"))),
-        ([trash("a.md", b""), create("a.md", b"x")], Effects(modified=("a.md",))),
-        ([make("A"), make("A/B"), move("A", "C")], Effects(folders=("C", "C/B"))),
-        ([create("a.md", b"x"), trash("a.md", b"x")], Effects()),
-    ],
+    "blob", [b"", b"x", zlib.compress(b"[1"), zlib.compress(b"[]"), zlib.compress(b"{}")]
 )
-def test_the_net_effect(operations: list[Any], effects: Effects) -> None:
-    assert effects_of(map(action_of, operations)) == effects
+def test_damaged_effects_are_empty_ones(blob: bytes) -> None:
+    assert unpack_effects(blob) == Effects()
