@@ -21,24 +21,17 @@ def main() -> int:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from obsidian_agent.cli.main import main as run
 
-    try:
-        code = run(sys.argv[1:])
-    finally:
-        # At exit Python collects garbage several times, which takes seconds once a model's library
-        # is loaded, for memory that is freed anyway.
-        gc.freeze()
+    code = run(sys.argv[1:])
 
     import contextlib
-    import threading
 
-    if threading.active_count() > 1:
-        # At exit Python stops background threads at any instruction. One that was importing may
-        # hold the import lock, for which a model's library waits: its destructors import.
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(AttributeError, OSError, ValueError):
-                stream.flush()
-        os._exit(code)
-    return code
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            stream.flush()
+    # Python's own end collects garbage, runs the exit handlers of a model's library and stops
+    # background threads at any instruction. One that was importing may hold the import lock, for
+    # which the library's destructors wait for ever. Nothing of ours is left to be written.
+    os._exit(code)
 
 
 if __name__ == "__main__":

@@ -212,23 +212,33 @@ def test_there_is_nothing_to_search_for_in_no_words(vault: Path, tmp_path: Path)
     assert main(["search", " ", "--vault", str(vault), "--state-dir", str(tmp_path / "s")]) == 2
 
 
-def test_a_background_import_does_not_block_the_exit(tmp_path: Path) -> None:
-    """Python stops threads at exit; one that holds the import lock blocks a late import."""
+IMPORT_LOCK = """
+import _imp
+holds = threading.Event()
+def importing():
+    begin.wait(); _imp.acquire_lock(); holds.set(); threading.Event().wait()
+class Library:
+    def __del__(self):
+        import late
+sys.modules["library"] = type(sys)("library")
+sys.modules["library"].client = Library()
+threading.Thread(target=importing, daemon=True).start()
+"""
+"""A thread holds the import lock, for which a destructor waits."""
+EXIT_HANDLER = "import atexit; atexit.register(threading.Event().wait)"
+
+
+@pytest.mark.parametrize("library", [IMPORT_LOCK, EXIT_HANDLER], ids=["lock", "handler"])
+def test_nothing_that_a_library_does_at_exit_blocks_it(tmp_path: Path, library: str) -> None:
     (tmp_path / "program.py").write_text(
-        "import _imp, sys, threading\n"
+        "import sys, threading\n"
         "from obsidian_agent.__main__ import main\n"
-        "begin, holds = threading.Event(), threading.Event()\n"
-        "def importing():\n"
-        "    begin.wait(); _imp.acquire_lock(); holds.set(); threading.Event().wait()\n"
-        "class Library:\n"
-        "    def __del__(self):\n"
-        "        import late\n"
-        "sys.modules['library'] = type(sys)('library')\n"
-        "sys.modules['library'].client = Library()\n"
-        "threading.Thread(target=importing, daemon=True).start()\n"
+        "begin = threading.Event()\n"
+        f"{library}\n"
         "sys.argv = ['obsidian-agent', 'recipe', 'show', 'missing', '--json']\n"
         "code = main()\n"
-        "begin.set(); holds.wait()\n"
+        "begin.set()\n"
+        "if 'holds' in globals(): holds.wait()\n"
         "sys.exit(code)\n"
     )
     done = subprocess.run(
