@@ -41,7 +41,7 @@ demo: $(READY) ## without a screen: plan, preview, run, history and undo on a co
 	    "recipe run add-text --param notes=Inbox --param text=Call_Ada --yes" "history" "undo --yes"; do \
 	    echo; echo "\$$ obsidian-agent $$command"; $(BIN)/obsidian-agent $$command $$on; done
 
-dev: $(READY) $(PLAY)/vault ## as run, with textual's devtools: styles are loaded anew when you save them (`textual console` beside it)
+dev: $(READY) $(PLAY)/vault ## as run, with Textual's devtools: saved styles are reloaded at once (`textual console` in another terminal)
 	@$(BIN)/textual run --dev --command "$(BIN)/obsidian-agent app $(PLAY)/vault --offline --state-dir $(PLAY)/state"
 
 test: $(READY) ## run lint, types and import contracts, then the tests
@@ -101,5 +101,5 @@ test-release: $(READY) ## build, look at the contents, install the wheel into an
 lock: ## pin again what pyproject.toml asks for (needs uv)
 	uv pip compile --quiet --no-strip-extras --extra dev --generate-hashes --universal --python-version 3.11 --no-header --no-annotate pyproject.toml -o constraints.txt
 
-clean: ## forget the environment and the played-with vault
+clean: ## remove the environment, the copies of the sample vault and what was built
 	rm -rf $(VENV) $(PLAY) $(COMPANION)/node_modules dist build

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -160,17 +160,18 @@ def open_writer(file: Path, vault: str) -> sqlite3.Connection:
 
     Deleted contents are overwritten in the file.
     """
-    return _connect(
-        file, vault, "rw", "synchronous=OFF", "wal_autocheckpoint=0", "secure_delete=ON"
-    )
+    pragmas = ("synchronous=OFF", "wal_autocheckpoint=0", "secure_delete=ON")
+    return _connect(file, vault, mode="rw", pragmas=pragmas)
 
 
 def open_reader(file: Path, vault: str) -> sqlite3.Connection:
     """Open an existing database for reading."""
-    return _connect(file, vault, "ro")
+    return _connect(file, vault, mode="ro")
 
 
-def _connect(file: Path, vault: str, mode: str, *pragmas: str) -> sqlite3.Connection:
+def _connect(
+    file: Path, vault: str, *, mode: str, pragmas: Sequence[str] = ()
+) -> sqlite3.Connection:
     # SQLite takes an empty file for a new database and would discard its log.
     if file.stat().st_size == 0:
         raise damaged_file(file, "it is empty")

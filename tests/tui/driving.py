@@ -187,7 +187,7 @@ class Driver:
         )
 
     async def until(self, true: Callable[[], object]) -> None:
-        """Until something is so, and is still so after what is ready to run has run."""
+        """Wait until `true()` holds, and still holds after all ready callbacks have run."""
         end = time.monotonic() + PATIENCE
         while True:
             # A screen that closes meanwhile never answers the pilot, which gives up after 30 s.

@@ -649,7 +649,7 @@ def _string(text: str, token: Token, *, is_source: bool = False) -> QueryName:
         end = token.start + 1 + len(inner)
     owner = _VALUE_BEFORE.search(before) if kind == "text" else None
     of = next(filter(None, owner.groups()), "") if owner is not None else ""
-    return QueryName(kind, token.start + 1, end, inner, "quoted", of)
+    return QueryName(kind, token.start + 1, end, inner, style="quoted", of=of)
 
 
 def _link(token: Token) -> QueryName:
@@ -798,7 +798,7 @@ def _search_property(term: re.Match[str]) -> Iterator[QueryName]:
         kind: Kind = "tag" if key.casefold() in ("tag", "tags") else "text"
         start, end = term.span("value")
         if kind == "text" and len(value) > 1 and value[0] == value[-1] == '"':
-            yield QueryName(kind, start + 1, end - 1, value[1:-1], "quoted", key)
+            yield QueryName(kind, start + 1, end - 1, value[1:-1], style="quoted", of=key)
         else:
             yield QueryName(kind, start, end, value, of=key)
 
