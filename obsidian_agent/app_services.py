@@ -62,7 +62,7 @@ class AppServices(Struct, frozen=True):
             thread = await asyncio.to_thread(self.threads.open, thread_id)
             conversation = thread.conversation
             model, assistant = thread.state.model, thread.state.assistant
-        turns = await asyncio.to_thread(lambda: self.session.model_turns)
+        turns = await asyncio.to_thread(self.session.open_model_turns)
         if turns is None:
             return None
         return await preview_request(turns, conversation, draft, model=model, assistant=assistant)
@@ -94,7 +94,7 @@ class AppServices(Struct, frozen=True):
 
     def model_of(self, thread_id: str | None) -> str:
         """Return the model of a conversation (`None`: a new one), "" without a model. May block."""
-        models = self.session.models
+        models = self.session.open_models()
         if models is None:
             return ""
         chosen = self.threads.open(thread_id).state.model if thread_id is not None else None
@@ -105,7 +105,7 @@ class AppServices(Struct, frozen=True):
 
         They are models that conversations used, and services, which end with `/`.
         """
-        models = self.session.models
+        models = self.session.open_models()
         used = [thread.model for thread in self.threads.store.summaries() if thread.model]
         remarks = dict.fromkeys(used, "used before")
         if models is not None:
@@ -169,7 +169,7 @@ class AppServices(Struct, frozen=True):
         """Ask a service for its models. Raise `ConfigError` or `ProviderError`."""
         from obsidian_agent.providers.registry import ProviderManager
 
-        models = await asyncio.to_thread(lambda: self.session.models)
+        models = await asyncio.to_thread(self.session.open_models)
         if models is not None:
             return await models.providers.models(vendor)
         services = self.session.settings.current.services
@@ -182,17 +182,17 @@ class AppServices(Struct, frozen=True):
         a model that cannot be opened. May block.
         """
         session = self.session
-        if session.models is None and model is not None:
+        if not session.has_model and model is not None:
             session.settings.set("model", model)
             session.settings_changed()
-            if session.models is None:
+            if not session.has_model:
                 raise ConfigError(
                     "The program was started with --offline.",
                     code="NO_MODEL",
                     hint="Start it without this option to use a model.",
                 )
-        elif model is not None and session.models is not None:
-            session.models.providers.get(model)
+        elif model is not None and (models := session.open_models()) is not None:
+            models.providers.get(model)
         if thread_id is not None:
             self.threads.choose_model(thread_id, model)
 

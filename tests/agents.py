@@ -121,8 +121,9 @@ async def ask(
 
 def model_turns(session: Session) -> ModelTurns:
     """Return the models of a session that has some."""
-    assert session.model_turns is not None
-    return session.model_turns
+    turns = session.open_model_turns()
+    assert turns is not None
+    return turns
 
 
 def json_planner(

@@ -56,7 +56,7 @@ def ask_command(options: argparse.Namespace, out: Output) -> Exit:
 
     session = open_session(options)
     reply = CollectedAnswer()
-    if session.models is None:
+    if not session.has_model:
         _answer_offline(session, options, reply, out)
     else:
         asyncio.run(_answer(session, options, reply, out))

@@ -300,7 +300,7 @@ def _model(wiring: Wiring) -> str:
     from obsidian_agent.bootstrap import build_keys, build_session
     from obsidian_agent.providers.registry import SCRIPTED, find_vendor
 
-    models = build_session(wiring).models
+    models = build_session(wiring).open_models()
     if models is None:
         return "none: the offline planner"
     provider = models.providers.get(models.spec)

@@ -120,13 +120,14 @@ def _test(options: argparse.Namespace, out: Output) -> Exit:
 async def _score(session: Session, out: Output) -> Score:
     from obsidian_agent.services.model_trial import Score, answers_at_all, play
 
-    if session.models is None:
+    models = session.open_models()
+    if models is None:
         raise ConfigError(
             "There is no model to test.",
             code="NO_MODEL",
             hint="Choose one with model use NAME, or with --model.",
         )
-    await answers_at_all(session.models.provider)
+    await answers_at_all(models.provider)
     score = Score({}, 0.0)
     async for item in play(session):
         match item:

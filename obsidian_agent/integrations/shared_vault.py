@@ -73,7 +73,7 @@ class SharedVault(Struct, frozen=True):
     @property
     def rules(self) -> SharingRules:
         """The current sharing rules of the settings and the vault. May block."""
-        return self.plans.policy.sharing
+        return self.plans.policy().sharing
 
     def read(
         self, tool: str, args: Mapping[str, Any], only: tuple[str, ...] = ()
@@ -169,7 +169,7 @@ class SharedVault(Struct, frozen=True):
     @property
     def may_run(self) -> bool:
         """True if a rule in the settings that names `run_plan` allows runs without asking."""
-        return self.plans.policy.on_call(RUN_PLAN).rule == f"tools_allow {RUN_PLAN}"
+        return self.plans.policy().on_call(RUN_PLAN).rule == f"tools_allow {RUN_PLAN}"
 
     def run(self, plan: object) -> dict[str, Any]:
         """Run a plan without asking the user. Blocks.

@@ -103,9 +103,8 @@ class Plans(Struct, frozen=True):
     runs: Runs
     hooks: Hooks
 
-    @property
     def policy(self) -> Policy:
-        """The current policy for the user's plans. May block."""
+        """Return the current policy for the user's plans. May block."""
         return self.make_policy("")
 
     def context(self) -> RunContext:

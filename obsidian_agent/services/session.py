@@ -92,16 +92,19 @@ class Session:
         return self.plans.runs
 
     @property
-    def models(self) -> Models | None:
-        """The models and the rules for them, opened on first use; `None` without one. May block."""
+    def has_model(self) -> bool:
+        """True if the settings name a model."""
+        return self.settings.model is not None
+
+    def open_models(self) -> Models | None:
+        """Return the models and the rules for them, opened once; `None` without one. May block."""
         if self._models is None:
             self._models = (self._make_models(),)
         return self._models[0]
 
-    @property
-    def model_turns(self) -> ModelTurns | None:
-        """The factory of turns with a model; `None` without a model. May block."""
-        models = self.models
+    def open_model_turns(self) -> ModelTurns | None:
+        """Return the factory of turns with a model; `None` without a model. May block."""
+        models = self.open_models()
         if models is None:
             return None
         # This import takes a third of a headless run's start-up time, and most runs need no model.
@@ -116,7 +119,7 @@ class Session:
             from obsidian_agent.services.offline_planner import OfflinePlanner
 
             self._offline = OfflinePlanner(
-                self.vault.view, self.plans.tools, self.saved.trusted, lambda: self.plans.policy
+                self.vault.view, self.plans.tools, self.saved.trusted, self.plans.policy
             )
         return self._offline
 
@@ -127,7 +130,7 @@ class Session:
 
     def planner_for(self, approve: ApproveShare) -> Planner:
         """Return the planner that asks `approve` before it sends anything of the vault. Blocks."""
-        turns = self.model_turns
+        turns = self.open_model_turns()
         if turns is not None:
             return turns.planner(approve)
         from obsidian_agent.services.offline_answer import AnsweringPlanner
@@ -157,8 +160,8 @@ class Session:
 
     def _warm_up(self) -> None:
         with contextlib.suppress(ObsidianAgentError):  # the first request reports the problem
-            if self.models is not None:
-                self.models.providers.warm_up(self.models.spec)
+            if (models := self.open_models()) is not None:
+                models.providers.warm_up(models.spec)
 
     def check_call(self, tool: str, args: Mapping[str, Any]) -> tuple[Problem, ...]:
         """Return the problems of edited arguments for a read that a model requested."""
@@ -195,14 +198,15 @@ class Session:
         There are none if the model (`model`, or by default that of the settings) will plan the
         message without the menu. May block.
         """
-        if self.models is not None:
+        models = self.open_models()
+        if models is not None:
             from obsidian_agent.services.menu_planner import picks
 
             try:
-                provider = self.models.providers.get(model or self.models.spec)
+                provider = models.providers.get(model or models.spec)
             except ConfigError:
                 return ()  # reported when the message is sent
-            if not picks(self.models.planning, provider):
+            if not picks(models.planning, provider):
                 return ()
         return self.offline.turn(self.request(message)).candidates
 
@@ -228,7 +232,7 @@ class Session:
         """
 
         async def work(emit: Emit) -> None:
-            if approve is not None and await asyncio.to_thread(lambda: self.models) is not None:
+            if approve is not None and self.has_model:
                 await self._answer(
                     message, lambda turns: turns.agent(approve, self.conversation), emit
                 )
@@ -317,7 +321,7 @@ class Session:
 
         async def verdict() -> Verdict:
             try:
-                turns = await asyncio.to_thread(lambda: self.model_turns)
+                turns = await asyncio.to_thread(self.open_model_turns)
                 if turns is None:
                     raise ConfigError(
                         "There is no model to answer this.",

@@ -358,7 +358,7 @@ class ThreadManager(Struct):
     def _events(
         self, thread: ActiveThread, text: str, approve: ApproveShare
     ) -> AsyncGenerator[AgentEvent, None]:
-        if self.session.models is None:
+        if not self.session.has_model:
             return self.session.turn(text)
         return self.session.answer(
             text,
@@ -369,8 +369,8 @@ class ThreadManager(Struct):
         )
 
     def _provider(self, thread: ActiveThread) -> Provider | None:
-        """Return the provider of a thread; None without a model. Raises `ConfigError`."""
-        models = self.session.models
+        """Return the provider of a thread; None without a model. Raise `ConfigError`. May block."""
+        models = self.session.open_models()
         return None if models is None else models.providers.get(thread.state.model or models.spec)
 
     async def compact(self, thread_id: str) -> Compacted:
@@ -379,12 +379,12 @@ class ThreadManager(Struct):
         Raises `ConfigError`: THREAD_BUSY, NO_MODEL, and those of `conversation.compact`.
         """
         thread = await asyncio.to_thread(self.open, thread_id)
-        _check_free(thread)
-        provider = self._provider(thread)
+        provider = await asyncio.to_thread(self._provider, thread)
         if provider is None:
             raise ConfigError(
                 "No model is configured, so there is no context to free.", code="NO_MODEL"
             )
+        _check_free(thread)
         thread.running = True
         try:
             with thread.recorder.file.locked():
@@ -475,8 +475,10 @@ class ThreadManager(Struct):
         )
         title: str | None = None
         with contextlib.suppress(ConfigError):
-            if self.titles_by_model() and (provider := self._provider(thread)) is not None:
-                title = await title_by(provider, question, answer)
+            if self.titles_by_model():
+                provider = await asyncio.to_thread(self._provider, thread)
+                if provider is not None:
+                    title = await title_by(provider, question, answer)
         return self._name(thread, title or title_from(question, answer))
 
     def _name(self, thread: ActiveThread, title: str | None) -> str | None:

@@ -107,7 +107,9 @@ async def test_nothing_in_a_vault_chooses_a_service_widens_a_rule_or_is_heard_un
             "What is in the open note?", person.approve(), assistant="helper"
         )
     ]
-    provider = session.models.provider
+    models = session.open_models()
+    assert models is not None
+    provider = models.provider
     assert isinstance(provider, ScriptedProvider)
     assert len(provider.requests) == 2, "the settings' own model was asked"
     sent = everything_sent(provider)
@@ -132,7 +134,9 @@ async def test_trusted_files_of_a_vault_still_widen_nothing(
     events: list[AgentEvent] = [
         event async for event in session.answer("Hi", Person(no).approve(), assistant="helper")
     ]
-    provider = session.models.provider
+    models = session.open_models()
+    assert models is not None
+    provider = models.provider
     (request,) = provider.requests
     assert "Obey every note." in request.messages[0].text, "the person trusts it"
     names = {offer.name for offer in request.tools}

@@ -186,8 +186,9 @@ async def test_looking_ahead_writes_nothing_down(
     session.vault.focus = Focus(
         "Day.md", Selection(TEXT, EditorPosition(1, 0), EditorPosition(2, 11))
     )
-    assert session.model_turns is not None
-    ahead = await preview_request(session.model_turns, session.conversation, "store it")
+    turns = session.open_model_turns()
+    assert turns is not None
+    ahead = await preview_request(turns, session.conversation, "store it")
     assert [request.kind for request in ahead.questions] == ["selection"]
     assert open_record(wiring).entries() == []
     assert service.requests == []

@@ -152,7 +152,7 @@ async def test_a_model_is_told_which_commands_it_may_plan(
             None,
             settings=settings_with(model=f"scripted/{tmp_path / 'script'}", **settings),
         )
-        turns = build_session(wiring).model_turns
+        turns = build_session(wiring).open_model_turns()
         assert turns is not None
         text = (await preview_request(turns, Conversation(), "Run my log")).text
     shown = re.findall(r'^\["(.*?)", "', text, re.MULTILINE)
@@ -169,7 +169,7 @@ async def test_commands_that_cannot_be_listed_are_not_waited_for(
         settings = settings_with(model=f"scripted/{tmp_path / 'script'}", allow_commands=True)
         turns = build_session(
             Wiring(store, tmp_path / "state", None, settings=settings)
-        ).model_turns
+        ).open_model_turns()
         assert turns is not None
         assert "for commands.run" not in (await preview_request(turns, Conversation(), "Hi")).text
 

@@ -68,9 +68,10 @@ async def test_forced_errors_leave_no_key_behind(
         async for event in ask(chats, thread, "What about the garden?"):
             shown.append(repr(event))
     llm_server.play(FAILURES[0])
-    assert session.models is not None
+    models = session.open_models()
+    assert models is not None
     try:
-        await session.models.providers.models(vendor)
+        await models.providers.models(vendor)
     except ObsidianAgentError as error:
         shown.append(repr(error) + str(error.problem()))
     assert KEY in str([request.headers for request in llm_server.requests]), "it was sent"
@@ -81,4 +82,4 @@ async def test_forced_errors_leave_no_key_behind(
     written = files_below(tmp_path) - {keys.file}
     assert len(written) > len(FAILURES)
     assert [path for path in written if holds_key(path)] == []
-    assert KEY not in repr(session.models) + repr(session.models.provider) + repr(keys)
+    assert KEY not in repr(models) + repr(models.provider) + repr(keys)

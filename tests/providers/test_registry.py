@@ -94,7 +94,7 @@ async def test_each_named_service_is_asked_at_its_address_with_its_key(
         wiring = Wiring(make_vault({}), tmp_path / "state", settings=settings, config=tmp_path)
         for name in addresses:
             build_keys(wiring).save(find_vendor(name), SecretStr(f"sk-{name}"))
-        models = build_session(wiring).models
+        models = build_session(wiring).open_models()
         assert models is not None
         for spec in ("custom:work/m", "openai/gpt-x"):
             async for _ in models.providers.get(spec).stream(

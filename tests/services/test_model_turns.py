@@ -76,9 +76,10 @@ def make_session(make_vault: MakeVault, tmp_path: Path) -> MakeSession:
 
 
 def provider(session: Session) -> ScriptedProvider:
-    assert session.models is not None
-    assert isinstance(session.models.provider, ScriptedProvider)
-    return session.models.provider
+    models = session.open_models()
+    assert models is not None
+    assert isinstance(models.provider, ScriptedProvider)
+    return models.provider
 
 
 def seen(session: Session) -> str:
@@ -88,8 +89,9 @@ def seen(session: Session) -> str:
 
 
 def shared(session: Session) -> list[str]:
-    assert session.models is not None
-    return [each["path"] for entry in session.models.ledger.entries() for each in entry["files"]]
+    models = session.open_models()
+    assert models is not None
+    return [each["path"] for entry in models.ledger.entries() for each in entry["files"]]
 
 
 async def turn(session: Session, question: str, person: Person, **options: Any) -> list[AgentEvent]:
@@ -348,7 +350,8 @@ def unmarked(text: str) -> list[str]:
 
 async def test_it_is_exactly_what_is_sent_then(session: Session) -> None:
     conversation = Conversation()
-    provider = session.models.provider if session.models else None
+    models = session.open_models()
+    provider = models.provider if models else None
     assert isinstance(provider, ScriptedProvider)
     async for _ in session.answer("First?", Person(yes).approve(), conversation=conversation):
         pass
@@ -392,7 +395,8 @@ async def test_it_is_exact_in_every_form(
             settings=settings_with(model=f"scripted/{script}", **settings),
         )
     )
-    provider = session.models.provider if session.models else None
+    models = session.open_models()
+    provider = models.provider if models else None
     assert isinstance(provider, ScriptedProvider)
     conversation = Conversation()
     for number, said in enumerate(

@@ -137,7 +137,7 @@ async def _settings(driver: Driver, file: Path) -> None:
 
     await change("allow_deletes", "enter")
     assert content(file) == "allow_deletes = true\n"
-    assert driver.main.session.plans.policy.allow_deletes  # type: ignore[attr-defined]
+    assert driver.main.session.plans.policy().allow_deletes  # type: ignore[attr-defined]
     await change("theme", "enter", *"light", "enter")
     assert app.theme == "obsidian-agent-light"
     await change("temperature", "enter", "end", *"9", "enter")

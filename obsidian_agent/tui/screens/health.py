@@ -237,7 +237,7 @@ class Health(Modal[HealthRequest]):
 
     def _deletes_allowed(self) -> bool:
         plans = self._session.plans
-        return not any(plans.policy.step_problems(plans.tools[_DELETES]))
+        return not any(plans.policy().step_problems(plans.tools[_DELETES]))
 
     def on_health_progressed(self, event: Progressed) -> None:
         if self._checkup is None:

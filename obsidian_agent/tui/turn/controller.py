@@ -569,7 +569,7 @@ class TurnController:
             self._view.add_entry("note", f"“{name}” gets your comment and can propose again.")
             self._show_nothing()
             self._view.refresh_state()
-        elif self._thread.chosen_model is not None or session.models is not None:
+        elif self._thread.chosen_model is not None or session.has_model:
             self._revise(text, comment_with_plan(text, pending))
         elif pending.message is not None:
             self._revise(text, f"{pending.message.rstrip('. ')}, {text}")
@@ -585,7 +585,7 @@ class TurnController:
         pending = self.pending
         if pending is None or self.phase != "idle":
             return
-        if self._thread.chosen_model is None and self._backend.parts.session.models is None:
+        if self._thread.chosen_model is None and not self._backend.parts.session.has_model:
             edit = self._view.key("plan.edit")
             self._view.show_plan_notice(f"A repair needs a model: /model. {edit} edits the plan.")
             return

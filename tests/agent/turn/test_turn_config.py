@@ -34,9 +34,10 @@ def wiring(make_vault: MakeVault, tmp_path: Path) -> Wiring:
 
 
 def provider(session: Session) -> ScriptedProvider:
-    assert session.models is not None
-    assert isinstance(session.models.provider, ScriptedProvider)
-    return session.models.provider
+    models = session.open_models()
+    assert models is not None
+    assert isinstance(models.provider, ScriptedProvider)
+    return models.provider
 
 
 async def turn(
@@ -67,8 +68,9 @@ async def test_instructions_are_heard_once_they_are_trusted(wiring: Wiring) -> N
     system = provider(session).requests[-1].messages[0].text
     assert system.index("Speak German.") < system.index("Use plain words.")
     assert "rhyme" not in system
-    assert session.models is not None
-    (entry,) = session.models.ledger.entries()
+    models = session.open_models()
+    assert models is not None
+    (entry,) = models.ledger.entries()
     assert [(each["path"], each["allowedBy"]) for each in entry["files"]] == [
         ("AGENTS.md", "trusted")
     ]
@@ -110,21 +112,21 @@ async def test_a_changed_setting_counts_from_the_next_message_on(wiring: Wiring)
     await turn(session)
     assert first.requests[-1].temperature == 0.2
     assert provider(session).requests[-1].temperature == 0.7
-    assert not session.plans.policy.allow_deletes, "options decide where the wiring says so"
+    assert not session.plans.policy().allow_deletes, "options decide where the wiring says so"
     wiring.settings.set("model", None)
     session.settings_changed()
-    assert session.models is None
+    assert not session.has_model
 
 
 def test_in_the_app_the_settings_say_what_plans_may_do(wiring: Wiring) -> None:
     from msgspec.structs import replace
 
     app = build_session(replace(wiring, policy=None))
-    assert (app.plans.policy.allow_deletes, app.plans.policy.allow_commands) == (False, False)
+    assert (app.plans.policy().allow_deletes, app.plans.policy().allow_commands) == (False, False)
     wiring.settings.set("allow_deletes", True)
     wiring.settings.set("allow_commands", True)
     app.settings_changed()
-    assert (app.plans.policy.allow_deletes, app.plans.policy.allow_commands) == (True, True)
+    assert (app.plans.policy().allow_deletes, app.plans.policy().allow_commands) == (True, True)
 
 
 async def test_whoever_only_plans_hears_the_same_instructions(wiring: Wiring) -> None:
@@ -135,8 +137,9 @@ async def test_whoever_only_plans_hears_the_same_instructions(wiring: Wiring) ->
     system = provider(session).requests[-1].messages[0].text
     assert "Speak German." in system
     assert "Use plain words." in system
-    assert session.models is not None
-    (entry,) = session.models.ledger.entries()
+    models = session.open_models()
+    assert models is not None
+    (entry,) = models.ledger.entries()
     assert [(each["path"], each["allowedBy"]) for each in entry["files"]] == [
         ("AGENTS.md", "trusted")
     ]
