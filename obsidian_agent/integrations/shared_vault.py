@@ -11,7 +11,7 @@ import json
 import secrets
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ from obsidian_agent.budget import OutOfBudget
 from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem, VaultError
 from obsidian_agent.integrations.proposals import ClientProposal, Outcome
 from obsidian_agent.integrations.shared_view import SharedFilesCache, SharedView
+from obsidian_agent.plan.arguments import parse_input
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.policy import NOT_PERMITTED, PolicyLimits, SharingRules
 from obsidian_agent.plan.preview import dry_run
@@ -34,17 +35,21 @@ from obsidian_agent.plan.result import Preview, change_document, diff_of, previe
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.services.focus import Focus
 from obsidian_agent.services.open_vault import OpenVault
-from obsidian_agent.services.plans import Plans, PreviewOptions
+from obsidian_agent.services.plans import Plans
 from obsidian_agent.services.run_context import run_context
 from obsidian_agent.services.waiting_plans import WaitingPlans
-from obsidian_agent.tools.core.tool import RunContext
+from obsidian_agent.tools.core.tool import RunContext, ToolContext
 from obsidian_agent.vault.views.changes import ChangeSet
+from obsidian_agent.vault.views.overlay import OverlayVault
 from obsidian_agent.vault.views.view import VaultView, locate_by_name
 
 CALL_SECONDS: Final = 60.0
 """Seconds of a client's call without the writing of changes; most clients wait for a minute."""
 
 RUN_PLAN: Final = "run_plan"
+
+FOLLOWED_BY_LINKS: Final = frozenset({"vault.rename", "vault.changeHeading", "vault.takeSection"})
+"""The tools that rewrite links and queries in other files."""
 
 HINT: Final = (
     "The user shares notes with MCP clients by patterns in share_allow: "
@@ -174,23 +179,28 @@ class SharedVault(Struct, frozen=True):
     def run(self, plan: object) -> dict[str, Any]:
         """Run a plan without asking the user. Blocks.
 
-        Raise `PlanError` for a plan that deletes, waits for a command, or would have another effect
-        if the vault contained only what is shared.
+        What runs is the preview over the shared notes. Raise `PlanError` for a plan that deletes,
+        waits for a command, or changes links in notes that are not shared.
         """
         if not self.may_run:
             raise PlanError(f"No rule of the user allows {RUN_PLAN}.", code="PERMISSION_DENIED")
+        self.plans.hooks.fire("before_plan", plan=plan)
         with self._limited():
             shared, document = self._preview(plan, self._write_limits())
-            whole = self.plans.dry_run(
-                plan, options=PreviewOptions(agent=self.client, now=shared.context.now)
+            may_run = (
+                shared.valid
+                and shared.approval.decision == "allow"
+                and not shared.deferred
+                and not self._changes_other_links(shared)
             )
-        if (
-            shared.valid
-            and shared.plan_hash == whole.plan_hash
-            and shared.approval.decision == "allow"
-            and not shared.deferred
-        ):
-            result = self.plans.apply(whole, lambda event: None, self.cancel, "settings")
+        self.plans.hooks.fire(
+            "after_plan",
+            planHash=shared.plan_hash,
+            valid=shared.valid,
+            summary=document["summary"],
+        )
+        if may_run:
+            result = self.plans.apply(shared, lambda event: None, self.cancel, "settings")
             codes = sorted({problem.code for problem in result.errors})
             return {
                 "status": result.status,
@@ -202,10 +212,30 @@ class SharedVault(Struct, frozen=True):
         problems = shared.errors or (
             Problem(
                 "PERMISSION_DENIED",
-                "The plan deletes, runs a command, or uses what is not shared. Propose it instead.",
+                "The plan deletes, runs a command, or concerns links in notes that are not shared. "
+                "Propose it instead.",
             ),
         )
         raise PlanError("The plan was not run.", problems=problems)
+
+    def _changes_other_links(self, preview: Preview) -> bool:
+        """Return whether links in notes that are not shared would have to follow this plan.
+
+        Only the calls that links follow are tried over the whole vault. If the other calls were,
+        the client would learn from the answer what the notes contain that it may not read.
+        """
+        view = self._view()
+        overlay = OverlayVault(view.inner, preview.context.now.timestamp() * 1000)
+        for number, item in enumerate(preview.instances):
+            if item.tool in FOLLOWED_BY_LINKS and item.state == "ready":
+                tool = self.plans.tools[item.tool]
+                with suppress(ObsidianAgentError):
+                    proposal = tool.propose(
+                        parse_input(tool, item.args),
+                        ToolContext(overlay, view.inner, preview.context),
+                    )
+                    overlay.apply(proposal.changes, number)
+        return any(view.is_hidden(change.path) for change in overlay.change_set().changes)
 
     def propose(self, plan: object) -> tuple[ClientProposal, dict[str, Any]]:
         """Store a valid plan for the user. Return it with the document for the client.

@@ -10,7 +10,7 @@ import json
 import os
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +21,7 @@ from mcp import Client
 from obsidian_agent.agent.turn.tool_round import Scrubber
 from obsidian_agent.bootstrap import Wiring, build_shared_vault
 from obsidian_agent.integrations.mcp_server import Calls, server
+from obsidian_agent.integrations.shared_vault import FOLLOWED_BY_LINKS
 from obsidian_agent.tools.core.tool import Tool
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -163,8 +164,9 @@ def _is_shared(name: str) -> bool:
 class Caller:
     """Makes up calls. The same seed makes the same ones."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, tools: Iterable[Tool] = TOOLS.values()) -> None:
         self.random = random.Random(seed)
+        self.tools = list(tools)
         self.schemas = {name: tool.input.model_json_schema() for name, tool in TOOLS.items()}
 
     def reading(self) -> tuple[str, dict[str, Any]]:
@@ -189,7 +191,7 @@ class Caller:
     def plan(self) -> dict[str, Any]:
         """Return a plan of some tools, each with a note that copies what came out of it."""
         steps: list[dict[str, Any]] = []
-        for number, tool in enumerate(self.random.choices(list(TOOLS.values()), k=2)):
+        for number, tool in enumerate(self.random.choices(self.tools, k=2)):
             args = self.args(tool)
             step: dict[str, Any] = {"id": f"s{number}", "tool": tool.name, "args": args}
             if self.random.random() < 0.2:
@@ -257,7 +259,8 @@ async def answer(client: Client, call: tuple[str, dict[str, Any]]) -> str:
     result = await client.call_tool(*call)
     text = "".join(part.text for part in result.content if part.type == "text")
     text += json.dumps(result.structured_content)
-    text = re.sub(r'(created\w*\\*"?: ?)[\d.]+', r"\1…", text)
+    text = re.sub(r'((created|mtime)\w*\\*"?: ?)[\d.]+', r"\1…", text)
+    text = re.sub(r"\b\d{8}-\d{6}-[0-9a-f]{6}\b", "…", text)
     return re.sub(r"\b[0-9a-f]{12}\b", "…", text)
 
 
@@ -292,4 +295,26 @@ async def test_no_call_changes_what_is_not_shared(tmp_path: Path, seed: int) -> 
         ran += sum('"runId"' in told for told in answers)
         assert "CANARY" not in "\n".join(answers)
         assert vault.unshared() == before
+    assert ran > CALLS // 50, "hardly a plan ran"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_a_client_learns_nothing_from_what_runs_and_what_is_refused(
+    tmp_path: Path, seed: int
+) -> None:
+    """Two things do tell: a link in a hidden note that had to follow, and a name that is taken."""
+    tools = [tool for tool in TOOLS.values() if tool.name not in FOLLOWED_BY_LINKS]
+    caller, different, ran = Caller(seed, tools), [], 0
+    for batch in range(CALLS // 10):
+        folder = tmp_path / str(batch)
+        whole = Vault(folder / "a", SHARED | HIDDEN, OUTSIDE)
+        bare = Vault(folder / "b", SHARED, OUTSIDE)
+        async with whole.client() as one, bare.client() as other:
+            for _ in range(10):
+                call = ("run_plan", {"plan": caller.plan()})
+                told, expected = await answer(one, call), await answer(other, call)
+                ran += '"runId"' in told
+                if told != expected or "CANARY" in told:
+                    different.append(f"{call}\n  {told}\n  {expected}")
+    assert not different, "\n".join(different)
     assert ran > CALLS // 50, "hardly a plan ran"

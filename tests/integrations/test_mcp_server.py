@@ -324,6 +324,32 @@ def test_a_plan_that_writes_outside_of_what_is_shared_never_runs(served: Served)
     assert "Mixed/Secret" not in text, "a folder that moves does not name what is denied in it"
 
 
+def test_whether_a_plan_runs_does_not_tell_what_other_notes_hold(served: Served) -> None:
+    with (served.folder / "config.toml").open("a") as config:
+        config.write('tools_allow = ["run_plan"]\n')
+    write_all(served.vault, {"Private/key.md": "password: hunter\n"})
+    guesses = [
+        plan(
+            {
+                "id": "look",
+                "tool": "vault.searchText",
+                "args": {"query": f"^password: {letter}", "regex": True},
+            },
+            {
+                "id": "write",
+                "tool": "vault.createFile",
+                "args": {"path": "Shared/New.md", "content": "x"},
+                "when": "$steps.look.total",
+            },
+        )
+        for letter in "gh"
+    ]
+    wrong, right = served.ask(*(("run_plan", {"plan": guess}) for guess in guesses))
+    assert wrong["status"] == "done"
+    assert right == wrong | {"runId": right.get("runId")}
+    assert not (served.vault / "Shared/New.md").exists()
+
+
 def test_a_plan_within_what_is_shared_runs(served: Served) -> None:
     with (served.folder / "config.toml").open("a") as config:
         config.write('tools_allow = ["run_plan"]\n')
