@@ -2,18 +2,70 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from obsidian_agent.agent.events import Candidate, ExecutionResult, NeedsInput
 from obsidian_agent.journal.records import Effects
-from obsidian_agent.plan.result import Timings
+from obsidian_agent.plan.result import RenameDocument, Timings
 
 
-def effects_document(effects: Effects) -> dict[str, Any]:
-    """Return `{created, modified, deleted, renamed, folders, commands}`.
+class EffectsDocument(TypedDict):
+    """The changes of a run to the vault."""
 
-    Renames are objects `{from, to}`.
-    """
+    created: list[str]
+    modified: list[str]
+    deleted: list[str]
+    renamed: list[RenameDocument]
+    folders: list[str]
+    commands: list[str]
+
+
+class TimingsDocument(TypedDict):
+    """Durations in milliseconds, rounded to two decimals."""
+
+    previewMs: float
+    firstScreenMs: float
+    journalMs: float
+    applyMs: float
+
+
+class ResultDocument(TypedDict):
+    """The document of `run --json`, and of every command that runs a plan."""
+
+    runId: str | None
+    status: str
+    success: bool
+    outcome: str
+    completedSteps: int
+    totalSteps: int
+    outputs: dict[str, Any]
+    errors: list[dict[str, str]]
+    warnings: list[dict[str, str]]
+    effects: EffectsDocument
+    undoAvailable: bool
+    timings: TimingsDocument
+
+
+class CandidateDocument(TypedDict):
+    """A recipe or plan to choose, with the values it has and those it lacks."""
+
+    recipe: str | None
+    title: str
+    values: dict[str, Any]
+    missing: list[str]
+    doubt: NotRequired[str]
+
+
+class NeedsInputDocument(TypedDict):
+    """The decision that the user must make."""
+
+    message: str
+    missing: list[str]
+    candidates: list[CandidateDocument]
+
+
+def effects_document(effects: Effects) -> EffectsDocument:
+    """Return the document of effects."""
     return {
         "created": list(effects.created),
         "modified": list(effects.modified),
@@ -24,8 +76,8 @@ def effects_document(effects: Effects) -> dict[str, Any]:
     }
 
 
-def timings_document(timings: Timings) -> dict[str, float]:
-    """Return the timings in milliseconds, rounded to two decimals."""
+def timings_document(timings: Timings) -> TimingsDocument:
+    """Return the document of timings."""
     return {
         "previewMs": round(timings.preview_ms, 2),
         "firstScreenMs": round(timings.first_screen_ms, 2),
@@ -34,7 +86,8 @@ def timings_document(timings: Timings) -> dict[str, float]:
     }
 
 
-def result_document(result: ExecutionResult) -> dict[str, Any]:
+def result_document(result: ExecutionResult) -> ResultDocument:
+    """Return the document of a result."""
     return {
         "runId": result.run_id,
         "status": result.status,
@@ -51,9 +104,9 @@ def result_document(result: ExecutionResult) -> dict[str, Any]:
     }
 
 
-def candidate_document(candidate: Candidate) -> dict[str, Any]:
-    """Return `{recipe, title, values, missing, doubt?}`."""
-    document: dict[str, Any] = {
+def candidate_document(candidate: Candidate) -> CandidateDocument:
+    """Return the document of a candidate."""
+    document: CandidateDocument = {
         "recipe": candidate.recipe,
         "title": candidate.title,
         "values": dict(candidate.values),
@@ -64,8 +117,8 @@ def candidate_document(candidate: Candidate) -> dict[str, Any]:
     return document
 
 
-def needs_input_document(event: NeedsInput) -> dict[str, Any]:
-    """Return the decision that the user must make: `{message, missing, candidates}`."""
+def needs_input_document(event: NeedsInput) -> NeedsInputDocument:
+    """Return the document of a question to the user."""
     return {
         "message": event.message,
         "missing": list(event.missing),

@@ -31,7 +31,13 @@ from obsidian_agent.plan.arguments import parse_input
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.policy import NOT_PERMITTED, PolicyLimits, SharingRules
 from obsidian_agent.plan.preview import dry_run
-from obsidian_agent.plan.result import Preview, change_document, diff_of, preview_document
+from obsidian_agent.plan.result import (
+    Preview,
+    PreviewDocument,
+    change_document,
+    diff_of,
+    preview_document,
+)
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.services.focus import Focus
 from obsidian_agent.services.open_vault import OpenVault
@@ -125,14 +131,14 @@ class SharedVault(Struct, frozen=True):
         return document
 
     def preview(self, plan: object) -> dict[str, Any]:
-        """Preview a plan over the shared notes. Return a document like that of `preview --json`.
+        """Preview a plan over the shared notes. Return the document for the client.
 
         Raise `PlanError` for an invalid plan. Blocks.
         """
         with self._limited():
-            return self._preview(plan)[1]
+            return dict(self._preview(plan)[1])
 
-    def _preview(self, plan: object, *limits: PolicyLimits) -> tuple[Preview, dict[str, Any]]:
+    def _preview(self, plan: object, *limits: PolicyLimits) -> tuple[Preview, PreviewDocument]:
         """Preview a plan over the shared notes, as if it were approved.
 
         Return the preview and the document for the client. `limits` narrow the policy. Raise

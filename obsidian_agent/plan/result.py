@@ -6,7 +6,7 @@ Its JSON documents are part of the command line contract.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, NotRequired, TypedDict
 
 from msgspec import Struct, field
 
@@ -31,8 +31,9 @@ FlagKind = Literal[
 ]
 InstanceState = Literal["ready", "skipped", "failed"]
 
-
 SETTINGS: Final = "settings"
+
+RenameDocument = TypedDict("RenameDocument", {"from": str, "to": str})
 
 
 class Verdict(NamedTuple):
@@ -143,6 +144,48 @@ class Preview(Struct, frozen=True):
         return any(flag.kind == "deniedText" for flag in self.flags)
 
 
+class ChangeDocument(TypedDict):
+    """One net change, as `preview --json` prints it. Empty diffs are those of `diff_of`."""
+
+    kind: str
+    path: str
+    newPath: NotRequired[str]
+    diff: str
+
+
+class FlagDocument(TypedDict):
+    """One flag of a preview."""
+
+    kind: FlagKind
+    path: NotRequired[str]
+    detail: str
+
+
+class SummaryDocument(TypedDict):
+    """The paths of a preview by kind of change, its commands, and its number of instances."""
+
+    filesCreated: list[str]
+    filesModified: list[str]
+    filesDeleted: list[str]
+    filesRenamed: list[RenameDocument]
+    foldersCreated: list[str]
+    commandsExecuted: list[str]
+    estimatedSteps: int
+
+
+class PreviewDocument(TypedDict):
+    """The document of `preview --json`."""
+
+    valid: bool
+    errors: list[dict[str, str]]
+    warnings: list[dict[str, str]]
+    flags: list[FlagDocument]
+    riskLevel: str
+    summary: SummaryDocument
+    changes: Sequence[ChangeDocument]
+    planHash: str | None
+
+
 def diff_of(change: NetChange, base: VaultView) -> str:
     """Return the unified diff of one net change.
 
@@ -160,16 +203,16 @@ def diff_of(change: NetChange, base: VaultView) -> str:
     return unified_diff(before, change.content, change.path.text, new_path.text)
 
 
-def change_document(change: NetChange, diff: str) -> dict[str, Any]:
-    """Return `{kind, path, newPath?, diff}`."""
-    document: dict[str, Any] = {"kind": change.kind, "path": change.path.text}
-    if change.new_path is not None:
-        document["newPath"] = change.new_path.text
-    return document | {"diff": diff}
+def change_document(change: NetChange, diff: str) -> ChangeDocument:
+    """Return the document of a change with its diff."""
+    kind, path, new_path = change.kind, change.path.text, change.new_path
+    if new_path is None:
+        return {"kind": kind, "path": path, "diff": diff}
+    return {"kind": kind, "path": path, "newPath": new_path.text, "diff": diff}
 
 
-def summary_document(preview: Preview) -> dict[str, Any]:
-    """Return the paths by kind of change, the commands and the number of instances."""
+def summary_document(preview: Preview) -> SummaryDocument:
+    """Return the summary of a preview."""
 
     def paths(kind: str) -> list[str]:
         return [change.path.text for change in preview.change_set.changes if change.kind == kind]
@@ -193,8 +236,8 @@ def summary_document(preview: Preview) -> dict[str, Any]:
     }
 
 
-def preview_document(preview: Preview, changes: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the document of `preview --json`; `changes` are `change_document`s."""
+def preview_document(preview: Preview, changes: Sequence[ChangeDocument]) -> PreviewDocument:
+    """Return the document of a preview with its changes."""
     return {
         "valid": preview.valid,
         "errors": [problem.to_json() for problem in preview.errors],
@@ -207,33 +250,30 @@ def preview_document(preview: Preview, changes: Sequence[dict[str, Any]]) -> dic
     }
 
 
-def rejected_document(problems: Sequence[Problem]) -> dict[str, Any]:
-    """Return the document of `preview --json` for a plan that cannot be dry-run."""
-    empty: dict[str, Any] = {
-        name: []
-        for name in (
-            "filesCreated",
-            "filesModified",
-            "filesDeleted",
-            "filesRenamed",
-            "foldersCreated",
-        )
-    }
+def rejected_document(problems: Sequence[Problem]) -> PreviewDocument:
+    """Return the document of a plan that cannot be dry-run."""
     return {
         "valid": False,
         "errors": [problem.to_json() for problem in problems],
         "warnings": [],
         "flags": [],
         "riskLevel": Risk.READ_ONLY.value,
-        "summary": empty | {"commandsExecuted": [], "estimatedSteps": 0},
+        "summary": {
+            "filesCreated": [],
+            "filesModified": [],
+            "filesDeleted": [],
+            "filesRenamed": [],
+            "foldersCreated": [],
+            "commandsExecuted": [],
+            "estimatedSteps": 0,
+        },
         "changes": [],
         "planHash": None,
     }
 
 
-def flag_document(flag: Flag) -> dict[str, Any]:
-    """Return `{kind, path?, detail}`."""
-    document: dict[str, Any] = {"kind": flag.kind}
-    if flag.path is not None:
-        document["path"] = flag.path
-    return document | {"detail": flag.detail}
+def flag_document(flag: Flag) -> FlagDocument:
+    """Return the document of a flag."""
+    if flag.path is None:
+        return {"kind": flag.kind, "detail": flag.detail}
+    return {"kind": flag.kind, "path": flag.path, "detail": flag.detail}

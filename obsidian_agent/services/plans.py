@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from obsidian_agent import budget
 from obsidian_agent.agent.event_documents import effects_document
@@ -293,9 +293,7 @@ class Plans(Struct, frozen=True):
             self.hooks.failed(problem)
         if result.run_id is None:
             return result
-        counts = {
-            name: len(paths) for name, paths in effects_document(result.effects).items() if paths
-        }
+        counts = {name: len(paths) for name, paths in asdict(result.effects).items() if paths}
         more = self.runs.note("run", runId=result.run_id, status=result.status, **plan, **counts)
         errors = [problem.to_json() for problem in result.errors]
         self.hooks.fire(
