@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from obsidian_agent.providers.registry import Vendor
     from obsidian_agent.services.health import VaultHealth
     from obsidian_agent.services.model_turns import RequestPreview
-    from obsidian_agent.services.rules import RuleRunner
     from obsidian_agent.services.session import Session
     from obsidian_agent.services.vault_agents.library import VaultAgents
     from obsidian_agent.services.waiting_plans import WaitingPlans
@@ -39,7 +38,7 @@ class CacheInfo(Struct, frozen=True):
 class AppServices(Struct, frozen=True):
     """Services over a session and its threads.
 
-    `plugins` searches Obsidian's community plugins, `rules` opens the vault's rules; it may block.
+    `plugins` searches Obsidian's community plugins.
     """
 
     session: Session
@@ -49,7 +48,6 @@ class AppServices(Struct, frozen=True):
     vault_agents: VaultAgents
     keys: KeyStore
     waiting: WaitingPlans
-    rules: Callable[[], RuleRunner]
     health: VaultHealth
 
     async def preview_request(self, thread_id: str | None, draft: str) -> RequestPreview | None:

@@ -20,14 +20,7 @@ NO_MODEL: Final = "none"
 
 Level = Literal["read-only", "scoped-write", "full-write"]
 HookEvent = Literal[
-    "before_prompt",
-    "after_prompt",
-    "before_plan",
-    "after_plan",
-    "before_run",
-    "after_run",
-    "plan_waiting",
-    "error",
+    "before_prompt", "after_prompt", "before_plan", "after_plan", "before_run", "after_run", "error"
 ]
 Group = Literal["Model", "Context", "Sharing", "Safety", "App"]
 
@@ -90,23 +83,6 @@ class McpServer(BaseModel):
                 "the url of an MCP server begins with https://, or on this machine with http://"
             )
         return self
-
-
-class RuleSetting(BaseModel):
-    """A rule: a time `at` (cron fields) or `notes` (a query), and a `recipe` or `macro`.
-
-    `alone` runs what the policy allows without approval; deletes always need it.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-    name: str
-    at: str = ""
-    notes: str = ""
-    recipe: str = ""
-    macro: str = ""
-    params: dict[str, str] = {}
-    alone: bool = False
 
 
 class Settings(BaseModel):
@@ -361,7 +337,14 @@ class Settings(BaseModel):
         "Log the exchange with models to a file on this machine, without keys and note text.",
     )
     theme: str | None = _field(
-        None, "App", "Theme", "dark, light, or the name of a theme of the terminal app."
+        None,
+        "App",
+        "Theme",
+        "dark, light, high-contrast, ansi (the colors of the terminal), or the name of another "
+        "theme of the terminal app.",
+    )
+    animations: bool = _field(
+        True, "App", "Animations", "Move signs of work and scrolling text; off: nothing moves."
     )
     mcp_servers: dict[
         Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9]([a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?$")],
@@ -378,13 +361,6 @@ class Settings(BaseModel):
         "App",
         "Keys",
         "Custom key bindings: an id listed in docs/keys.md, and the keys to press instead.",
-    )
-    rules: tuple[RuleSetting, ...] = _field(
-        (),
-        "App",
-        "Rules",
-        "Rules that propose plans, as [[rules]] tables with name, at or notes, recipe or macro, "
-        "and params. See docs/waiting-plans.md.",
     )
     hooks: dict[HookEvent, Annotated[tuple[str, ...], Field(min_length=1)]] = _field(
         {},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -12,6 +13,7 @@ from msgspec import Struct
 from textual import events, on, work
 from textual.app import App, SystemCommand
 from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.constants import TEXTUAL_ANIMATIONS
 from textual.content import Content
 from textual.fuzzy import Matcher
 from textual.screen import Screen
@@ -20,13 +22,16 @@ from textual.worker import Worker, WorkerState
 
 from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.tui.action_search import Action, ranked
 from obsidian_agent.tui.bindings import bindings, unknown_ids_message
 from obsidian_agent.tui.driver import with_hangup_detection
 from obsidian_agent.tui.keyboard import Keyboard
+from obsidian_agent.tui.presence import Presence
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.workspace import Signals
-from obsidian_agent.tui.themes import DARK, LIGHT, SHORT_NAMES, THEMES
-from obsidian_agent.tui.widgets.note import OutsideRequested
+from obsidian_agent.tui.themes import DARK, SHORT_NAMES, THEMES
+from obsidian_agent.tui.widgets.diff import LinkChoiceRequested
+from obsidian_agent.tui.widgets.note import LinkRequested, OutsideRequested
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode
@@ -47,6 +52,12 @@ class PaletteEntry(Struct, frozen=True):
     name: str
     help: str
     run: Callable[[], object]
+    is_own: bool = False
+
+    def action(self, key: str) -> Action:
+        """Return what the ranking of actions compares."""
+        deletes = self.name.startswith("Delete")
+        return Action(key, self.name, "", self.help, deletes=deletes, own=self.is_own)
 
 
 class Palette(Provider):
@@ -67,6 +78,7 @@ class Palette(Provider):
                     f"Run Saved Action: {terminal_text.shortened(macro.name, 200)}",
                     description,
                     partial(screen.run_macro, macro.name),
+                    is_own=True,
                 )
             )
 
@@ -80,8 +92,8 @@ class Palette(Provider):
                     f"{command.help} · /{command.name}",
                     partial(screen.run_command, command),
                 )
-        yield PaletteEntry("Theme: dark", "", lambda: setattr(app, "theme", DARK))
-        yield PaletteEntry("Theme: light", "", lambda: setattr(app, "theme", LIGHT))
+        for name, theme in SHORT_NAMES.items():
+            yield PaletteEntry(f"Theme: {name}", "", partial(setattr, app, "theme", theme))
         yield PaletteEntry("Theme: choose…", "All themes", app.action_change_theme)
 
     async def discover(self) -> Hits:
@@ -91,9 +103,14 @@ class Palette(Provider):
             )
 
     async def search(self, query: str) -> Hits:
+        """Yield the commands with the words of the query, then those with its letters in order."""
         matcher = self.matcher(query)
-        for command in self._commands:
-            score = matcher.match(command.name)
+        actions = [command.action(str(at)) for at, command in enumerate(self._commands)]
+        order = [int(action.key) for action in ranked(query, actions)]
+        for at, command in enumerate(self._commands):
+            score = min(matcher.match(command.name), 1.0) if at not in order else 0.0
+            if at in order:
+                score = 2.0 - order.index(at) / len(order)
             if score > 0:
                 yield Hit(
                     score,
@@ -144,6 +161,7 @@ class ObsidianAgentApp(App[None]):
         self._first_start = first_start
         self._share_lock = asyncio.Lock()
         self.keyboard = Keyboard(self)
+        self.presence = Presence(backend.vault, self._write_to_terminal, self.bell, os.environ)
         self.open_error: BaseException | None = None
         """The reason why the vault could not be opened; the app has ended then."""
         name = _full_theme_name(theme)
@@ -171,11 +189,24 @@ class ObsidianAgentApp(App[None]):
         )
 
     def on_mount(self) -> None:
-        self.screen_change_signal.subscribe(
-            self, lambda screen: self.keyboard.screen_changed(), immediate=True
-        )
+        self.screen_change_signal.subscribe(self, self._screen_changed, immediate=True)
+        self.app_resume_signal.subscribe(self, lambda app: self.presence.start())
+        self.app_suspend_signal.subscribe(self, lambda app: self.presence.stop(), immediate=True)
+        self.presence.start()
         self._signals.setting_changed.subscribe(self, self._setting_changed)
         self.call_after_refresh(self._open)
+
+    def _screen_changed(self, screen: Screen[Any]) -> None:
+        if screen is not self.main and not self.keyboard.has_just_acted:
+            self.presence.report("A question waits for you")
+        self.keyboard.screen_changed()
+
+    def _write_to_terminal(self, sequence: str) -> None:
+        if sequence and self._driver is not None and not self.is_headless:
+            self._driver.write(sequence)
+
+    def on_unmount(self) -> None:
+        self.presence.stop()
 
     @work(group="opening", exit_on_error=False)
     async def _open(self) -> None:
@@ -188,6 +219,7 @@ class ObsidianAgentApp(App[None]):
             self.exit(return_code=1)
             return
         self._setting_changed("keymap")
+        self._setting_changed("animations")
         if self.backend.parts.settings.current.theme is not None:
             self._setting_changed("theme")
         self.main.opened()
@@ -205,6 +237,8 @@ class ObsidianAgentApp(App[None]):
                     severity="warning",
                     markup=False,
                 )
+        elif name == "animations":
+            self.animation_level = TEXTUAL_ANIMATIONS if current.animations else "none"
         elif name == "keymap":
             self.set_keymap(current.keymap)
             self.main.refresh_keys()
@@ -237,6 +271,7 @@ class ObsidianAgentApp(App[None]):
         self._set_app_focus(False)
 
     def _set_app_focus(self, has_focus: bool) -> None:
+        self.presence.set_focus(has_focus)
         if self.backend.is_open:
             vault = self.backend.parts.session.vault
             vault.set_app_focused(has_focus)
@@ -284,6 +319,28 @@ class ObsidianAgentApp(App[None]):
             await self.keyboard.pause()
             return await ask(self, request, self.backend.parts.session.check_call, about)
 
+    @on(MainScreen.Waiting)
+    def _waiting(self, message: MainScreen.Waiting) -> None:
+        self.presence.report(message.text)
+
+    @on(LinkRequested)
+    def _link_requested(self, message: LinkRequested) -> None:
+        """Follow a link of the main screen, or of a diff over it, which is closed."""
+        if self.screen is not self.main:
+            self.screen.dismiss(None)
+        self.main.follow_link(message)
+
+    @on(LinkChoiceRequested)
+    def _link_choice_requested(self, message: LinkChoiceRequested) -> None:
+        from obsidian_agent.tui.screens.dialogs import Pick
+
+        def chosen(target: str | None) -> None:
+            if target is not None:
+                self._link_requested(LinkRequested(target))
+
+        rows = [(target, "") for target in message.targets]
+        self.push_screen(Pick("Links of this diff", rows), chosen)
+
     @on(OutsideRequested)
     @work(group="outside", exit_on_error=False)
     async def _outside_requested(self, message: OutsideRequested) -> None:
@@ -302,10 +359,10 @@ class ObsidianAgentApp(App[None]):
                 self.notify(error.message, severity="warning", markup=False)
 
     def action_help(self) -> None:
-        from obsidian_agent.tui.screens.help import Help
+        from obsidian_agent.tui.screens.help import Help, focused_contexts
 
         if not isinstance(self.screen, Help):
-            self.push_screen(Help())
+            self.push_screen(Help(focused_contexts(self.focused or self.screen)))
 
     def action_copy_or_interrupt(self) -> None:
         self.main.action_cancel()

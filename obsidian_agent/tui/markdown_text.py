@@ -1,4 +1,4 @@
-"""Markdown of an answer as styled text, without clickable links, images or HTML.
+"""Markdown of an answer as styled text, without images or HTML.
 
 One text in one widget keeps a long conversation fast: Textual's Markdown mounts a widget for every
 paragraph. `Splitter` divides a streamed answer into parts, so that only its end is drawn again.
@@ -7,33 +7,18 @@ paragraph. `Splitter` divides a streamed answer into parts, so that only its end
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from msgspec import Struct
 from textual.content import Content
+from textual.style import Style
 
 from obsidian_agent import terminal_text
+from obsidian_agent.tui.markdown_lines import LinkSpan, markdown_lines, shift_links
 
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-    from markdown_it.token import Token
-
-Piece = tuple[str, str] | Content
-
-_HEADINGS = {"h1": "bold $primary", "h2": "bold $primary"}
-_MARKS = {
-    "strong_open": "bold",
-    "em_open": "italic",
-    "s_open": "strike",
-    "link_open": "$secondary underline",
-}
-MAX_CELL_WIDTH = 40
-"""Columns of a table cell beyond which the next one is no longer aligned."""
-
-MAX_DEPTH = 8
-"""Nesting of lists and quotes beyond which the indent does not grow."""
+LINK = "link"
+"""The key of a link's number in the style of its text."""
 
 MIN_PART = 600
 """Characters after which a part ends at the next paragraph."""
@@ -44,158 +29,37 @@ MAX_PART = 3_000
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 
 
+class RenderedAnswer(NamedTuple):
+    """A styled text and its links, to which the numbers in its styles refer."""
+
+    content: Content
+    links: list[LinkSpan]
+
+
 def render(text: str) -> Content:
     """Return styled text for a Markdown answer, with unsafe characters replaced."""
+    return render_with_links(text).content
+
+
+def render_with_links(text: str) -> RenderedAnswer:
+    """Return the styled text of an answer. A link in it has its number as `LINK` of its style."""
     try:
-        tokens = _parser().parse(terminal_text.block(text))
+        lines = markdown_lines(text)
     except RecursionError:
-        return Content(terminal_text.block(text))
-    writer = _Writer()
-    for token in tokens:
-        writer.write(token)
-    return writer.content()
-
-
-@lru_cache(maxsize=1)
-def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
-    return MarkdownIt("commonmark", {"html": False, "maxNesting": 40}).enable(
-        ["table", "strikethrough"]
-    )
-
-
-class _Writer:
-    """Renders the flat list of block tokens as lines."""
-
-    def __init__(self) -> None:
-        self._pieces: list[Piece] = []
-        self._lists: list[int | None] = []
-        self._quotes = 0
-        self._bullet = ""
-        self._style = ""
-        self._in_cell = False
-        self._rows: list[list[Content]] = []
-        self._outside: list[Piece] = []
-
-    def content(self) -> Content:
-        return Content.assemble(*self._pieces).rstrip()
-
-    def write(self, token: Token) -> None:
-        match token.type:
-            case "heading_open":
-                self._style = _HEADINGS.get(token.tag, "bold")
-            case "heading_close":
-                self._style = ""
-            case "bullet_list_open":
-                self._lists.append(None)
-            case "ordered_list_open":
-                self._lists.append(int(token.attrs.get("start") or 1))
-            case "bullet_list_close" | "ordered_list_close":
-                self._lists.pop()
-                self._gap()
-            case "list_item_open":
-                self._item()
-            case "blockquote_open":
-                self._quotes += 1
-            case "blockquote_close":
-                self._quotes -= 1
-            case "inline":
-                self._inline(token.children or [])
-                self._end_inline(token)
-            case "fence" | "code_block":
-                self._code(token.content)
-            case "hr":
-                self._line([("─" * 24, "$quiet")])
-                self._gap()
-            case _:
-                self._table(token.type)
-
-    def _table(self, kind: str) -> None:
-        match kind:
-            case "table_open":
-                self._rows = []
-            case "tr_open":
-                self._rows.append([])
-            case "td_open" | "th_open":
-                self._in_cell = True
-                self._style = "bold" if kind == "th_open" else ""
-                self._outside, self._pieces = self._pieces, []
-            case "td_close" | "th_close":
-                self._in_cell = False
-                self._style = ""
-                self._rows[-1].append(Content.assemble(*self._pieces))
-                self._pieces = self._outside
-            case "table_close":
-                self._write_table()
-                self._gap()
-
-    def _write_table(self) -> None:
-        """Write the rows of a table in aligned columns."""
-        widths = [
-            min(MAX_CELL_WIDTH, max(row[at].cell_length for row in self._rows if at < len(row)))
-            for at in range(max(map(len, self._rows)))
-        ]
-        for row in self._rows:
-            self._pieces += self._indent()
-            for cell, width in zip(row, widths, strict=False):
-                self._pieces += [cell, (" " * (max(0, width - cell.cell_length) + 2), "")]
-            self._pieces.append(("\n", ""))
-
-    def _item(self) -> None:
-        number = self._lists[-1]
-        if number is None:
-            self._bullet = "• "
-        else:
-            self._bullet = f"{number}. "
-            self._lists[-1] = number + 1
-
-    def _indent(self) -> list[Piece]:
-        quote: list[Piece] = (
-            [("▎ " * min(self._quotes, MAX_DEPTH), "$quiet")] if self._quotes else []
-        )
-        depth = min(len(self._lists), MAX_DEPTH)
-        if not depth:
-            return quote
-        pad = "  " * (depth - 1)
-        bullet, self._bullet = self._bullet or "  ", ""
-        return [*quote, (pad, ""), (bullet, "$primary")]
-
-    def _line(self, pieces: Sequence[Piece]) -> None:
-        self._pieces += [*self._indent(), *pieces, ("\n", "")]
-
-    def _gap(self) -> None:
-        if not self._lists:
-            self._pieces.append(("\n", ""))
-
-    def _inline(self, children: Sequence[Token]) -> None:
-        if not self._in_cell:
-            self._pieces += self._indent()
-        styles: list[str] = [self._style] if self._style else []
-        for child in children:
-            if child.type in _MARKS:
-                styles.append(_MARKS[child.type])
-            elif child.type.endswith("_close") and styles:
-                styles.pop()
-            elif child.type == "code_inline":
-                self._pieces.append((child.content, " ".join([*styles, "on $panel"])))
-            elif child.type in ("softbreak", "hardbreak"):
-                self._pieces.append(("\n", ""))
-                self._pieces += self._indent()
-            else:
-                self._pieces.append((child.content, " ".join(styles)))
-
-    def _end_inline(self, token: Token) -> None:
-        if self._in_cell:
-            return
-        self._pieces.append(("\n", ""))
-        if not token.hidden:
-            self._gap()
-
-    def _code(self, text: str) -> None:
-        for row in text.rstrip("\n").split("\n"):
-            self._line([("▏ ", "$quiet"), (row, "$secondary")])
-        self._gap()
+        return RenderedAnswer(Content(terminal_text.block(text)), [])
+    pieces: list[Content | str] = []
+    links: list[LinkSpan] = []
+    at = 0
+    for line in lines:
+        body = line.body
+        at += len(line.first)
+        for link in line.links:
+            style = Style.from_meta({LINK: len(links)})
+            body = body.stylize(style, link.start, link.end)
+            links += shift_links([link], 0, len(body), at)
+        pieces += [line.first, body, "\n"]
+        at += len(body) + 1
+    return RenderedAnswer(Content.assemble(*pieces).rstrip(), links)
 
 
 class MarkdownPart(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""The dark and the light theme of this app; those of Textual stay available."""
+"""The themes of this app: dark, light and high contrast; those of Textual stay available."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from textual.theme import Theme
 
 DARK = "obsidian-agent-dark"
 LIGHT = "obsidian-agent-light"
-SHORT_NAMES = {"dark": DARK, "light": LIGHT}
+HIGH_CONTRAST = "obsidian-agent-high-contrast"
+ANSI = "ansi-dark"
+"""Textual's theme with the colors of the terminal."""
+SHORT_NAMES = {"dark": DARK, "light": LIGHT, "high-contrast": HIGH_CONTRAST, "ansi": ANSI}
 """Names for the settings file."""
 
 _SHARED = {"block-cursor-text-style": "none"}
@@ -86,6 +89,44 @@ THEMES = (
             "scrollbar-background-active": "#fbfaf8",
             "scrollbar-corner-color": "#fbfaf8",
             "quiet": "#625e6a",
+        },
+    ),
+    Theme(
+        name=HIGH_CONTRAST,
+        dark=True,
+        primary="#ffd75f",
+        secondary="#87d7ff",
+        accent="#ffd75f",
+        foreground="#ffffff",
+        background="#000000",
+        surface="#000000",
+        panel="#1c1c1c",
+        boost="#ffffff14",
+        success="#87ff87",
+        warning="#ffaf5f",
+        error="#ff8787",
+        variables={
+            **_SHARED,
+            "footer-background": "#000000",
+            "footer-item-background": "#000000",
+            "footer-description-background": "#000000",
+            "footer-description-foreground": "#e4e4e4",
+            "footer-key-background": "#000000",
+            "footer-key-foreground": "#ffd75f",
+            "block-cursor-background": "#3a3a3a",
+            "block-cursor-foreground": "#ffffff",
+            "block-cursor-blurred-background": "#262626",
+            "block-cursor-blurred-foreground": "#ffffff",
+            "input-selection-background": "#005f87",
+            "input-cursor-background": "#ffffff",
+            "scrollbar": "#8a8a8a",
+            "scrollbar-hover": "#bcbcbc",
+            "scrollbar-active": "#ffd75f",
+            "scrollbar-background": "#000000",
+            "scrollbar-background-hover": "#000000",
+            "scrollbar-background-active": "#000000",
+            "scrollbar-corner-color": "#000000",
+            "quiet": "#d0d0d0",
         },
     ),
 )

@@ -311,7 +311,7 @@ async def test_a_file_of_the_result_opens_in_the_note_pane() -> None:
         await app.press("a")
         await app.press("down", "v")
         assert app.panes.note.path == "Projects/Attic.md"
-        assert "# Attic" in app.screen()
+        assert "Status: open" in app.screen()
 
 
 async def test_a_plan_that_waits_is_computed_again_when_the_last_run_was_undone() -> None:

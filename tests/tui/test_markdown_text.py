@@ -33,7 +33,6 @@ def test_the_usual_parts() -> None:
         "[@click=app.bell]x[/]",
         "[WIP] note",
         "[x] done",
-        "[[Some note]]",
         "[bold]b",
         "[type=x, v={'a[0]'}]",
     ],
@@ -42,14 +41,18 @@ def test_brackets_are_text(text: str) -> None:
     assert text in markdown_text.render(text).plain
 
 
-def test_a_link_is_its_words_only() -> None:
-    content = markdown_text.render(
-        "See [the docs](https://evil.test) and ![img](https://evil.test/x.png)"
+def test_a_link_is_its_words_with_the_number_of_its_target() -> None:
+    content, links = markdown_text.render_with_links(
+        "See [the docs](https://evil.test), [[Soup#Salt|the soup]] and #food/warm"
     )
-    assert "the docs" in content.plain
-    assert not any(
-        "click" in str(span.style) or "link" in str(span.style) for span in content.spans
-    )
+    assert content.plain == "See the docs, the soup and #food/warm"
+    assert [(content.plain[link.start : link.end], link.target) for link in links] == [
+        ("the docs", "https://evil.test"),
+        ("the soup", "Soup#Salt"),
+        ("#food/warm", "#food/warm"),
+    ]
+    metas = [span.style.meta for span in content.spans if not isinstance(span.style, str)]
+    assert metas == [{"link": 0}, {"link": 1}, {"link": 2}]  # and no action
 
 
 @given(st.text(max_size=200))

@@ -99,7 +99,7 @@ async def test_a_question_with_two_of_three_files_then_a_plan_that_looked_first(
             await driver.until(lambda: "Also sent" in driver.transcript())
             await open_source(driver, monkeypatch)
             assert "Thought for" in driver.transcript()
-            assert "Water the beans, says [[Garden]]." in driver.transcript()
+            assert "Water the beans, says Garden." in driver.transcript()
             assert "secret" not in json.dumps(server.requests[1].body)
             assert "NOT_SHARED" in json.dumps(server.requests[1].body)
 

@@ -1,37 +1,61 @@
-"""All keys and commands on one screen."""
+"""All keys and commands on one screen, those of the focused part first."""
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from obsidian_agent.tui import bindings, commands
 from obsidian_agent.tui.bindings import CONTEXTS, KEYS, current_keys, format_keys
 from obsidian_agent.tui.screens.dialogs import Modal
+from obsidian_agent.tui.widgets.prompt import LineEntry
+
+if TYPE_CHECKING:
+    from textual.dom import DOMNode
 
 KEYS_WIDTH = 24
 """Columns of the keys and commands, left of their descriptions."""
 
 
 class Help(Modal[None]):
-    """The tables of all keys and all commands."""
+    """The tables of all keys and all commands, with a search.
 
-    def __init__(self) -> None:
+    `contexts` are those of the keys that work where the focus was; they come first.
+    """
+
+    BINDINGS = bindings.bindings("find")
+    AUTO_FOCUS = "LineEntry"
+
+    def __init__(self, contexts: Sequence[str] = ()) -> None:
         super().__init__("Keys and commands")
+        self._contexts = contexts
+        self._query = ""
 
     def body(self) -> ComposeResult:
-        with VerticalScroll():
+        yield LineEntry(placeholder="Find a key or command", compact=False)
+        with VerticalScroll(can_focus=False):
             yield Static("", id="keys", markup=False)
-
-    def on_mount(self) -> None:
-        self.query_one(VerticalScroll).focus()
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._draw)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self._query = event.value
+        self._draw()
+        self.query_one(VerticalScroll).scroll_home(animate=False)
+
+    def action_move(self, step: int) -> None:
+        self.query_one(VerticalScroll).scroll_relative(y=step, animate=False)
+
+    def action_page(self, direction: int) -> None:
+        scroll = self.query_one(VerticalScroll)
+        scroll.scroll_relative(y=direction * max(1, scroll.size.height - 1), animate=False)
 
     def _draw(self) -> None:
         self.query_one("#keys", Static).update(
@@ -43,18 +67,53 @@ class Help(Modal[None]):
             "You see every changed file and line first. "
             "Nothing is written until you approve it, and every run can be undone."
         )
-        parts: list[tuple[str, str]] = [(f"{intro}\n", "$quiet")]
+        words = self._query.casefold().split()
+        parts: list[tuple[str, str]] = [] if words else [(f"{intro}\n", "$quiet")]
         room = max(width - KEYS_WIDTH - 1, 16)
-        for context, title in CONTEXTS.items():
-            parts.append((f"\n{title}\n", "bold"))
-            for key in KEYS:
-                if key.context == context:
-                    parts += _row(format_keys(current_keys(self, key.id)), key.help, room)
-        parts.append(("\nCommands, written as a message\n", "bold"))
-        for command in _commands():
-            usage = f"/{command.name} {command.hint}" if command.hint else f"/{command.name}"
-            parts += _row(usage, f"{command.title}: {command.help}", room)
+        for context in dict.fromkeys([*self._contexts, *CONTEXTS]):
+            title = CONTEXTS[context]
+            if context in self._contexts:
+                title = f"Here: {title}"
+            rows = [
+                (format_keys(current_keys(self, key.id)), key.help)
+                for key in KEYS
+                if key.context == context
+            ]
+            parts += _section(title, rows, words, room)
+        rows = [
+            (f"/{command.name} {command.hint}".rstrip(), f"{command.title}: {command.help}")
+            for command in _commands()
+        ]
+        parts += _section("Commands, written as a message", rows, words, room)
+        if not parts:
+            parts.append(("No key or command has these words.", "$quiet"))
         return Content.assemble(*parts).rstrip()
+
+
+def focused_contexts(node: DOMNode | None) -> list[str]:
+    """Return the contexts of the keys that a widget and those around it bind, inner ones first."""
+    contexts: dict[str, None] = {}
+    for parent in node.ancestors_with_self if node is not None else ():
+        for bound in parent._bindings.key_to_bindings.values():  # Textual has no public getter
+            for binding in bound:
+                context = (binding.id or "").partition(".")[0]
+                if context in CONTEXTS and context not in ("app", "main"):
+                    contexts.setdefault(context)
+    return list(contexts)
+
+
+def _section(
+    title: str, rows: Sequence[tuple[str, str]], words: Sequence[str], room: int
+) -> list[tuple[str, str]]:
+    """Return the rows that have every word, below their title; nothing without rows."""
+    matches = [
+        row
+        for row in rows
+        if all(word in f"{title} {row[0]} {row[1]}".casefold() for word in words)
+    ]
+    if not matches:
+        return []
+    return [(f"\n{title}\n", "bold"), *(part for row in matches for part in _row(*row, room))]
 
 
 def _row(left: str, right: str, room: int) -> list[tuple[str, str]]:

@@ -24,6 +24,7 @@ from obsidian_agent.tui.screens.health import HealthActions
 from obsidian_agent.tui.screens.history import HistoryRequest
 from obsidian_agent.tui.screens.json_editor import PlanEditor
 from obsidian_agent.tui.screens.models import ModelActions
+from obsidian_agent.tui.screens.notes import NoteActions
 from obsidian_agent.tui.screens.suggestions import SuggestionActions
 from obsidian_agent.tui.screens.tasks import TaskRequest, Tasks
 from obsidian_agent.tui.screens.threads import ThreadActions
@@ -32,7 +33,6 @@ from obsidian_agent.tui.screens.waiting import WaitingActions
 from obsidian_agent.tui.turn.controller import PlanSource, empty_selection_hint
 from obsidian_agent.tui.turn.proposals import Proposals
 from obsidian_agent.tui.widgets.chat import ChatPane
-from obsidian_agent.tui.widgets.note import NoteRequested
 from obsidian_agent.tui.widgets.panes import Panes, PaneTab, TopBar
 from obsidian_agent.tui.widgets.plan import PlanPane
 from obsidian_agent.tui.widgets.prompt import Prompt
@@ -61,7 +61,13 @@ _ABOUT_SELECTION: Final = re.compile(
 
 
 class MainScreen(
-    ModelActions, ThreadActions, UndoActions, SuggestionActions, WaitingActions, HealthActions
+    ModelActions,
+    ThreadActions,
+    UndoActions,
+    SuggestionActions,
+    WaitingActions,
+    HealthActions,
+    NoteActions,
 ):
     """The main screen.
 
@@ -78,7 +84,6 @@ class MainScreen(
             "Asks the model for a plan if the result differs from the preview",
             "repair",
         ),
-        Command("open", "Open note", "By its name, or by a few letters", "open_note", "[NOTE]"),
         Command("undo", "Undo the last run", "Asks first", "undo_last"),
         Command("redo", "Redo the last undone run", "Shows first what changes", "redo"),
         Command("plan", "Preview the last plan again", "After you rejected it", "bring_back_plan"),
@@ -103,6 +108,13 @@ class MainScreen(
         def __init__(self, live: Focus | None) -> None:
             super().__init__()
             self.live = live
+
+    class Waiting(Message):
+        """Posted when work has ended and the user can go on."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
 
     class AgentStateChanged(Message):
         """Posted when the state of an external agent changes."""
@@ -165,7 +177,6 @@ class MainScreen(
         self.set_timer(WARM_UP_SECONDS, self.session.warm_up)
         self._receive_proposals()
         self.set_timer(WARM_UP_SECONDS, self.load_overview)
-        self.set_timer(WARM_UP_SECONDS, self.watch_inbox)
         self.set_timer(WARM_UP_SECONDS, self.load_sent_messages)
         watch = partial(self.session.vault.watch_obsidian, self._post_focus)
         self.set_timer(WARM_UP_SECONDS, watch)
@@ -180,7 +191,6 @@ class MainScreen(
     def on_unmount(self) -> None:
         if self.backend.is_open:
             self.session.vault.unfollow()
-            self.stop_rules()
         self._gc_policy.stop()
 
     # --- incoming messages ------------------------------------------------------------------------
@@ -214,10 +224,6 @@ class MainScreen(
     def _form_requested(self) -> None:
         self.open_form()
 
-    @on(NoteRequested)
-    def _note_requested(self, message: NoteRequested) -> None:
-        self.show_note(message.path)
-
     def _post_index_status(self, status: IndexStatus) -> None:
         self.post_message(self.IndexChanged(status))
 
@@ -238,8 +244,6 @@ class MainScreen(
     @on(IndexChanged)
     def _index_changed(self, message: IndexChanged) -> None:
         self.query_one(TopBar).show_indexing(message.status.done, message.status.total)
-        if message.status.done == message.status.total:
-            self.notes_changed()
         if message.status.done == message.status.total and self.turn.pending is not None:
             self._compare_with_vault(self.turn.pending)
 
@@ -271,10 +275,21 @@ class MainScreen(
             state = (self.thread.id, self.turn.phase)
             if state != self._last_state and self.turn.phase == "idle":
                 self.show_usage()
+                self._report_end(is_waiting=is_waiting)
             self._last_state = state
         self.suggest_actions()
         self._send_queued()
         self._proposals.show_next()
+
+    def _report_end(self, *, is_waiting: bool) -> None:
+        """Report that the turn or the run in progress has ended."""
+        phase = self._last_state[1] if self._last_state is not None else "idle"
+        if is_waiting:
+            self.post_message(self.Waiting("A plan waits for your approval"))
+        elif phase == "running":
+            self.post_message(self.Waiting("The run has ended"))
+        elif phase != "idle":
+            self.post_message(self.Waiting("The answer is there"))
 
     # --- messages of the user ---------------------------------------------------------------------
 
@@ -520,33 +535,6 @@ class MainScreen(
 
     def action_redo(self) -> None:
         self.change_history(HistoryRequest("redo"))
-
-    def action_open_note(self, name: str = "") -> None:
-        """Open the note with this name; without one, or if several match, let the user choose."""
-        if name:
-            self._open_named(name)
-        else:
-            self._choose_note()
-
-    @work(group="note", exit_on_error=False)
-    async def _open_named(self, name: str) -> None:
-        from obsidian_agent.tui.screens.open_note import notes_named
-
-        matches = notes_named(await asyncio.to_thread(self.session.vault.notes), name)
-        if len(matches) == 1:
-            self.show_note(matches[0])
-        else:
-            self._choose_note(name)
-
-    def _choose_note(self, query: str = "") -> None:
-        from obsidian_agent.tui.screens.open_note import OpenNote
-
-        def opened(path: str | None) -> None:
-            if path is not None:
-                self.show_note(path)
-
-        read = partial(asyncio.to_thread, self.session.vault.notes)
-        self.app.push_screen(OpenNote(read, query), opened)
 
     def action_tasks(self) -> None:
         """Show the tasks and plans of the current conversation."""

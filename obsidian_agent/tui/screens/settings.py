@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import work
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.services.fields import Field
@@ -20,6 +20,7 @@ from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.dialogs import ListScreen
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.screens.workspace import Workspace
+from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ TITLE_WIDTH = 30
 class SettingsList(VirtualList["Row"]):
     """Groups and their settings, a line each."""
 
-    DEFAULT_CSS = "SettingsList { height: auto; min-height: 3; max-height: 60vh; }"
+    DEFAULT_CSS = "SettingsList { height: auto; min-height: 3; max-height: 50vh; }"
     BINDINGS = [binding("list.choose", "Change")]
 
     def can_stop(self, row: Row) -> bool:
@@ -45,18 +46,13 @@ class SettingsList(VirtualList["Row"]):
         if isinstance(row, str):
             return Content.styled(row, "bold $primary")
         changed = row.value != row.default
-        sources = {
-            "vault": "  for this vault",
-            "environment": f"  from {row.variable}",
-            "option": "  from the command line",
-        }
         return Content.assemble(
             (f" {terminal_text.line(row.title):<{TITLE_WIDTH}} ", "$foreground"),
             (
                 terminal_text.shortened(format_value(row.value), 200),
                 "bold" if changed else "$quiet",
             ),
-            (sources.get(row.source, ""), "$warning"),
+            (f"  {_source(row)}" if row.source != "default" else "", "$quiet"),
         )
 
 
@@ -68,17 +64,44 @@ class SettingsScreen(ListScreen["Row", None]):
     def __init__(self, settings: LiveSettings, changed: Signal[str]) -> None:
         super().__init__(
             "Settings",
-            "Values in bold differ from the default. API keys and passwords are not stored here.",
+            "Bold values differ from the default. API keys are not stored here.",
         )
         self._settings = settings
         self._changed = changed
+        self._query = ""
 
     def body(self) -> ComposeResult:
-        yield SettingsList()
+        yield LineEntry(placeholder="Find a setting", compact=False, id="setting-filter")
+        yield SettingsList(empty="No setting has these words.")
         yield Static("", id="setting", markup=False)
 
     def load(self) -> Sequence[Row]:
-        return group_rows(self._settings.rows())
+        rows = self._settings.rows()
+        words = self._query.casefold().split()
+        return group_rows([row for row in rows if _has_words(row, words)])
+
+    def action_filter(self) -> None:
+        self.query_one(LineEntry).focus()
+
+    def action_back(self) -> None:
+        """Leave the search, or close the settings."""
+        entry = self.query_one(LineEntry)
+        if entry.value or entry.has_focus:
+            entry.value = ""
+            self.listing.focus()
+        else:
+            self.dismiss(None)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self._query = event.value
+        self.run_flow("rows", self.reload, exclusive=True)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.listing.focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        # A letter that is typed into the search must not trigger its key.
+        return not (isinstance(self.focused, LineEntry) and action in ("default", "filter"))
 
     @property
     def _current(self) -> SettingRow | None:
@@ -177,6 +200,28 @@ class SettingActions(Workspace):
         self.panes.chat.refresh_welcome()
         self.panes.note.refresh_keys()
         self.panes.work.refresh_keys()
+
+
+def _source(row: SettingRow) -> str:
+    """Return where the value of a setting comes from."""
+    match row.source:
+        case "vault":
+            return "for this vault"
+        case "environment":
+            return f"from {row.variable}"
+        case "option":
+            return "from the command line"
+        case "file":
+            return "from the settings file"
+        case _:
+            return "the default"
+
+
+def _has_words(row: SettingRow, words: Sequence[str]) -> bool:
+    """Return True if a setting has every word in its group, name, description or value."""
+    texts = (row.group, row.title, row.name, row.description, format_value(row.value))
+    folded = " ".join(texts).casefold()
+    return all(word in folded for word in words)
 
 
 def group_rows(rows: Sequence[SettingRow]) -> list[Row]:

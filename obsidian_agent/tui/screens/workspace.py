@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
@@ -145,18 +146,29 @@ class Workspace(Screen[None]):
             self.show_note(self.panes.note.path, quiet=True)
 
     @work(group="note", exclusive=True, exit_on_error=False)
-    async def show_note(self, path: str, line: int | None = None, *, quiet: bool = False) -> None:
-        """Open a note, at a line (from 1). With `quiet`, a deleted one is closed silently."""
+    async def show_note(
+        self, path: str, line: int | None = None, *, quiet: bool = False, travels: bool = False
+    ) -> None:
+        """Open a note, at a line (from 1). With `quiet`, a deleted one is closed silently.
+
+        `travels` is true when the user goes back or forward.
+        """
+        from obsidian_agent.services import reading
+
+        vault = self.session.vault
         try:
-            text = await asyncio.to_thread(self.session.vault.read_note, path)
+            note = await asyncio.to_thread(lambda: reading.read(vault.view(), path))
         except ObsidianAgentError:
             if not quiet:
                 raise
             self.panes.note.close()
             return
-        self.panes.note.open(path, text, line)
+        self.panes.note.open(note, line, travels=travels)
         if not quiet:
             self.panes.go("note")
+        with contextlib.suppress(ObsidianAgentError):
+            known = await asyncio.to_thread(lambda: reading.link_facts(vault.view(), path))
+            self.panes.note.add_link_facts(path, known)
 
     def show_health(self, kinds: Sequence[str] = ()) -> None:
         """Examine the vault, and show the findings of some kinds, or all."""

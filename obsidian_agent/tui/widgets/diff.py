@@ -5,15 +5,17 @@ Only the lines on the screen are rendered. `Detail` shows a diff or a text below
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import zip_longest
 
 from msgspec import Struct
-from rich.cells import cell_len
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content, Span
 from textual.geometry import Size
+from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.visual import Visual
@@ -22,6 +24,8 @@ from textual.widgets import ContentSwitcher, Static
 from obsidian_agent import terminal_text
 from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.diff_lines import Diff, DiffLine, word_marks
+from obsidian_agent.tui.markdown_lines import wrap
+from obsidian_agent.tui.widgets.note import LinkRequested
 
 CACHED_ROWS = 512
 Cell = tuple[int, int, int]
@@ -41,6 +45,17 @@ _SIGN_STYLES = {"add": "$success bold", "del": "$error bold"}
 _WORD_STYLES = {"add": "on $success 32%", "del": "on $error 32%"}
 
 
+_WIKILINK = re.compile(r"\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\]")
+
+
+class LinkChoiceRequested(Message):
+    """One of several links is to be chosen and opened."""
+
+    def __init__(self, targets: Sequence[str]) -> None:
+        super().__init__()
+        self.targets = targets
+
+
 class Page(Struct, frozen=True):
     """A diff or a safe text with its title; of several pages, also its number and their count."""
 
@@ -52,29 +67,6 @@ class Page(Struct, frozen=True):
 
 TurnPage = Callable[[int], Awaitable[Page | None]]
 """Returns the next (1), current (0) or previous (-1) page."""
-
-
-def wrap(text: str, width: int) -> list[tuple[int, int]]:
-    """Return the offsets of at least one part of a line, each at most `width` cells wide.
-
-    Lines break after a blank where possible.
-    """
-    if len(text) * 2 <= width or width < 2 or (text.isascii() and len(text) <= width):
-        return [(0, len(text))]
-    parts: list[tuple[int, int]] = []
-    start = cells = 0
-    blank = 0
-    for index, char in enumerate(text):
-        size = 1 if char.isascii() else cell_len(char)
-        while cells + size > width:
-            end = blank if blank > start else index
-            parts.append((start, end))
-            start, cells = end, cell_len(text[end:index])
-        cells += size
-        if char == " ":
-            blank = index + 1
-    parts.append((start, len(text)))
-    return parts
 
 
 class DiffView(ScrollView, can_focus=True):
@@ -264,6 +256,34 @@ class DiffView(ScrollView, can_focus=True):
     def action_last(self) -> None:
         self._is_at_start = False
         self.scroll_end(animate=False)
+
+    # --- links ------------------------------------------------------------------------------------
+
+    def action_links(self) -> None:
+        """Open the only link of the diff, or let the user choose one."""
+        links = dict.fromkeys(
+            match[1].strip() for line in self.diff.lines for match in _WIKILINK.finditer(line.text)
+        )
+        if len(links) == 1:
+            self.post_message(LinkRequested(next(iter(links))))
+        elif links:
+            self.post_message(LinkChoiceRequested(list(links)))
+
+    def on_click(self, event: events.Click) -> None:
+        row = event.y - self.content_region.y + self.region.y + self.scroll_offset.y
+        if not 0 <= row < len(self._rows) or len(self._rows[row]) > 1:
+            return
+        cell = self._rows[row][0]
+        if cell is None:
+            return
+        index, start, end = cell
+        text = self.diff.lines[index].text
+        column = event.x - self.content_region.x + self.region.x - 2 * self._digits - 4
+        at = start + len(Content(text[start:end]).truncate(max(column, 0)))
+        for match in _WIKILINK.finditer(text):
+            if match.start() <= at < match.end():
+                self.post_message(LinkRequested(match[1].strip()))
+                return
 
     def _change_rows(self) -> list[int]:
         """Return the rows at which a run of changed lines starts."""

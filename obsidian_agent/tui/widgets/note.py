@@ -1,6 +1,7 @@
-"""The note pane, in which text is selected for the next message.
+"""The note pane: a note as it reads or its source, in which text is selected for the next message.
 
-`DisplayedNote` maps the rows on the screen to positions in the note as Obsidian counts them.
+Both views share cursor and selection, which are those of the source. `DisplayedNote` maps the rows
+of the source on the screen to positions in the note as Obsidian counts them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from rich.style import Style
@@ -18,14 +19,19 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static, TextArea
+from textual.widget import Widget
+from textual.widgets import Input, Static, TextArea
 from textual.widgets.text_area import Selection as Marked
 
 from obsidian_agent import terminal_text
 from obsidian_agent.terminal_text import DisplayLine
-from obsidian_agent.tui.bindings import bindings, key_label
+from obsidian_agent.tui.bindings import BY_ID, bindings, key_label
+from obsidian_agent.tui.markdown_lines import canvas_lines, markdown_lines, note_lines
+from obsidian_agent.tui.widgets.prompt import LineEntry
+from obsidian_agent.tui.widgets.reading import ReadingView
 
 if TYPE_CHECKING:
+    from obsidian_agent.services.reading import LinkFacts, ReadableNote
     from obsidian_agent.tools.core.tool import EditorPosition, Selection
 
 _INLINE = (
@@ -40,6 +46,9 @@ _MARKER = re.compile(r"\s*(?:[-*+]|\d+[.)])\s(?:\[.\]\s)?|\s*>+\s?")
 _LINE_END = re.compile("\r\n|\r|\n")
 MAX_LINES = 50_000
 MAX_CHARACTERS = 3_000_000
+MAX_RENDERED = 200_000
+"""Characters of a note beyond which only its source is displayed."""
+
 MAX_ROW = 2_000
 """Characters of a line that one row displays at most, as each key renders a whole row."""
 
@@ -55,6 +64,16 @@ class NoteRequested(Message):
     def __init__(self, path: str) -> None:
         super().__init__()
         self.path = path
+
+
+class LinkRequested(Message):
+    """A link was chosen: a target as it is written, and the note in which it stands ("": none)."""
+
+    def __init__(self, target: str, source: str = "", *, is_tag: bool = False) -> None:
+        super().__init__()
+        self.target = target
+        self.source = source
+        self.is_tag = is_tag
 
 
 class OutsideRequested(Message):
@@ -95,13 +114,7 @@ class NoteArea(TextArea):
         "note--quiet",
     }
     BINDING_GROUP_TITLE = "Note"
-    BINDINGS = bindings("note")
-
-    class Outside(Message):
-        """The note is requested in Obsidian."""
-
-    class Left(Message):
-        """The user leaves the note for the message box."""
+    BINDINGS = [BY_ID["note.all"].binding()]  # before the key of a text area
 
     def __init__(self) -> None:
         super().__init__(
@@ -173,11 +186,12 @@ class NoteArea(TextArea):
     def action_select_whole(self) -> None:
         self.select_all()
 
-    def action_outside(self) -> None:
-        self.post_message(self.Outside())
 
-    def action_leave(self) -> None:
-        self.post_message(self.Left())
+class Visit(Struct, frozen=True):
+    """A note that was read, and the line (from 1) of its cursor."""
+
+    path: str
+    line: int
 
 
 class NotePane(Vertical):
@@ -190,14 +204,47 @@ class NotePane(Vertical):
     }
     NotePane #note-empty { height: 1fr; padding: 1 2; color: $quiet; }
     NotePane NoteArea { height: 1fr; }
+    NotePane #note-find { display: none; height: 1; border: none; padding: 0 2; }
     """
+    BINDING_GROUP_TITLE = "Note"
+    BINDINGS = bindings("note", without=("note.all",))
 
     class FocusChanged(Message):
         """The note, the selection or the cursor has changed."""
 
+    class Left(Message):
+        """The user leaves the note for the message box."""
+
+    class Revisited(Message):
+        """An earlier or later note is requested again."""
+
+        def __init__(self, visit: Visit) -> None:
+            super().__init__()
+            self.visit = visit
+
+    class OverviewRequested(Message):
+        """The outline of the note is requested, or the notes that link to it."""
+
+        def __init__(self, what: Literal["outline", "backlinks"], path: str) -> None:
+            super().__init__()
+            self.what = what
+            self.path = path
+
+    class Closed(Message):
+        """The user has closed the note."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.path: str | None = None
+        self.is_source = False
+        """True while the source is displayed."""
+        self._note: ReadableNote | None = None
+        self._known: LinkFacts | None = None
+        self._earlier: list[Visit] = []
+        self._later: list[Visit] = []
+        self._matches: list[int] = []
+        """The lines (from 0) with the text that is looked for."""
+        self._width = 0
 
     def compose(self) -> ComposeResult:
         yield Static("", id="note-head", markup=False)
@@ -207,35 +254,116 @@ class NotePane(Vertical):
         self.refresh_keys()
 
     async def complete(self) -> None:
-        """Add the text area, which is hidden until a note is open."""
-        await self.mount(NoteArea())
+        """Add the views, which are hidden until a note is open."""
+        await self.mount(
+            ReadingView(), NoteArea(), LineEntry(placeholder="Find in this note", id="note-find")
+        )
         self._show_parts()
 
     @property
     def area(self) -> NoteArea:
         return self.query_one(NoteArea)
 
-    def open(self, path: str, text: str, line: int | None = None) -> None:
+    @property
+    def reading(self) -> ReadingView:
+        return self.query_one(ReadingView)
+
+    @property
+    def view(self) -> Widget:
+        """The displayed view, which takes the focus."""
+        return self.area if self._shows_source else self.reading
+
+    @property
+    def _shows_source(self) -> bool:
+        note = self._note
+        is_canvas = note is not None and note.path.lower().endswith(".canvas")
+        return (
+            self.is_source
+            or note is None
+            or len(note.text) > MAX_RENDERED
+            or (is_canvas and note.cards is None)
+        )
+
+    def open(self, note: ReadableNote, line: int | None = None, *, travels: bool = False) -> None:
         """Show a note with the cursor in a 1-based line.
 
-        Without a line, the cursor stays in its line if the note is already open.
+        Without a line, the cursor stays in its line if the note is already open. Unless the user
+        `travels` back or forward, the note that was open can be gone back to.
         """
         index = 0
         if line is not None:
             index = line - 1
-        elif path == self.path:
+        elif note.path == self.path:
             index = self.area.note.line_at(self.area.cursor_location[0])
-        self.path = path
-        note = DisplayedNote.of(text)
-        self.area.load(note)
-        self.area.move_cursor((note.row_of(max(0, index)), 0), center=line is not None)
+        if not travels and self.path is not None and (note.path != self.path or line is not None):
+            self._earlier.append(self._here())
+            self._later.clear()
+        if note.path != self.path:
+            self._known = None
+            self._set_find("")
+        keeps_folds = note.path == self.path
+        self.path = note.path
+        self._note = note
+        displayed = DisplayedNote.of(note.text)
+        self.area.load(displayed)
+        self._render_note(keeps_folds=keeps_folds)
         self._show_parts()
+        self._go_to(max(0, index), center=line is not None)
         self.post_message(self.FocusChanged())
+
+    def add_link_facts(self, path: str, known: LinkFacts) -> None:
+        """Show what is known about the links and embeds of the open note."""
+        if path == self.path:
+            self._known = known
+            line = self.reading.line
+            self._render_note(keeps_folds=True)
+            self.reading.go_to(line)
+
+    def _render_note(self, *, keeps_folds: bool) -> None:
+        note = self._note
+        self._width = self.reading.text_width
+        if note is None or self._shows_source:
+            self.reading.show(())
+            return
+        try:
+            if note.cards is not None:
+                lines = canvas_lines(note.cards, self._known, self._width)
+            else:
+                text = "\n".join(self.area.note.source)
+                lines = note_lines(text, note.properties, self._known, self._width)
+        except RecursionError:
+            self.is_source = True
+            return
+        self.reading.show(lines, keeps_folds=keeps_folds)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._fit_tables)
+
+    def _fit_tables(self) -> None:
+        if self._note is not None and self.reading.text_width != self._width:
+            line = self.reading.line
+            self._render_note(keeps_folds=True)
+            self.reading.go_to(line)
+
+    def _go_to(self, line: int, *, center: bool = False) -> None:
+        """Put the cursor of both views into a line of the note, from 0."""
+        self.area.move_cursor((self.area.note.row_of(line), 0), center=center)
+        self.reading.go_to(line, center=center)
+
+    def _here(self) -> Visit:
+        return Visit(self.path or "", self.area.note.line_at(self.area.cursor_location[0]) + 1)
+
+    def visited(self) -> list[str]:
+        """Return the paths of the notes that were opened before, the last one first."""
+        visits = [visit.path for visit in reversed([*self._earlier, *self._later])]
+        return [path for path in dict.fromkeys(visits) if path != self.path]
 
     def close(self) -> None:
         """Close the note."""
-        self.path = None
+        self.path = self._note = self._known = None
         self.area.load(DisplayedNote.of(""))
+        self.reading.show(())
+        self._set_find("")
         self._show_parts()
         self.post_message(self.FocusChanged())
 
@@ -260,12 +388,150 @@ class NotePane(Vertical):
             return None
         return self.area.note.position(self.area.cursor_location)
 
-    def on_note_area_outside(self) -> None:
+    # --- keys -------------------------------------------------------------------------------------
+
+    def on_text_area_selection_changed(self) -> None:
+        start, end = sorted(self.area.selection)
+        lines = range(0)
+        if start != end:
+            note = self.area.note
+            last = note.line_at(end[0])
+            lines = range(note.line_at(start[0]), last + (end != (note.row_of(last), 0)))
+        self.reading.select(lines)
+        self.post_message(self.FocusChanged())
+
+    def on_reading_view_moved(self, message: ReadingView.Moved) -> None:
+        self.area.move_cursor((self.area.note.row_of(message.line), 0))
+
+    def on_reading_view_link_chosen(self, message: ReadingView.LinkChosen) -> None:
+        link = message.link
+        source = link.source or self.path or ""
+        self.post_message(LinkRequested(link.target, source, is_tag=link.is_tag))
+
+    def action_open_link(self) -> None:
+        if not self._shows_source:
+            self.reading.open_current()
+            return
+        row = self.area.document.get_line(self.area.cursor_location[0])
+        for line in markdown_lines(row):
+            for link in line.links[:1]:
+                source = self.path or ""
+                self.post_message(LinkRequested(link.target, source, is_tag=link.is_tag))
+
+    def action_link(self, direction: int) -> None:
+        if not self.reading.next_link(direction):
+            self.screen.focus_next() if direction > 0 else self.screen.focus_previous()
+
+    def action_extend(self, direction: int) -> None:
+        """Select the line and go on to the next or previous one."""
+        note, area = self.area.note, self.area
+        start, end = area.selection
+        if start == end:
+            start = (note.rows_of_line(start[0])[0], 0)
+        line = min(max(note.line_at(end[0]) + direction, 0), len(note.source) - 1)
+        last = note.rows_of_line(note.row_of(line))[1]
+        end = (last, len(area.document.get_line(last))) if direction > 0 else (note.row_of(line), 0)
+        area.selection = Marked(start, end)
+        self.reading.go_to(line)
+
+    def action_select_line(self) -> None:
+        self.area.action_select_line()
+        self.reading.go_to(self.area.note.line_at(self.area.selection.end[0]))
+
+    def action_select_whole(self) -> None:
+        self.area.action_select_whole()
+
+    def action_outside(self) -> None:
         if (cursor := self.cursor()) is not None and self.path is not None:
             self.post_message(OutsideRequested(self.path, cursor.line + 1))
 
-    def on_text_area_selection_changed(self) -> None:
-        self.post_message(self.FocusChanged())
+    def action_leave(self) -> None:
+        if self.query_one("#note-find").display:
+            self._set_find("")
+            self.view.focus()
+        else:
+            self.post_message(self.Left())
+
+    def action_source(self) -> None:
+        """Switch between the rendered note and its source."""
+        line = self.area.note.line_at(self.area.cursor_location[0])
+        self.is_source = not self.is_source
+        self._render_note(keeps_folds=True)
+        self._show_parts()
+        self._go_to(line, center=True)
+        self.view.focus()
+
+    def action_back(self) -> None:
+        self._travel(self._earlier, self._later)
+
+    def action_forward(self) -> None:
+        self._travel(self._later, self._earlier)
+
+    def _travel(self, to: list[Visit], back: list[Visit]) -> None:
+        if to:
+            if self.path is not None:
+                back.append(self._here())
+            self.post_message(self.Revisited(to.pop()))
+
+    def action_overview(self, what: Literal["outline", "backlinks"]) -> None:
+        if self.path is not None:
+            self.post_message(self.OverviewRequested(what, self.path))
+
+    def action_close_note(self) -> None:
+        if self.path is not None:
+            self._earlier.append(self._here())
+        self.close()
+        self.post_message(self.Closed())
+
+    # --- find -------------------------------------------------------------------------------------
+
+    def action_find(self) -> None:
+        if self.path is not None:
+            entry = self.query_one("#note-find", LineEntry)
+            entry.display = True
+            entry.focus()
+
+    def _set_find(self, text: str) -> None:
+        entry = self.query_one("#note-find", LineEntry)
+        entry.value = text
+        entry.display = bool(text)
+        self._find(text)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._find(event.value)
+        here = self.area.note.line_at(self.area.cursor_location[0])
+        self._go_to_match(here, 1)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.view.focus()
+
+    def _find(self, text: str) -> None:
+        query = text.casefold()
+        source = self.area.note.source if query else ()
+        self._matches = [number for number, line in enumerate(source) if query in line.casefold()]
+        self.reading.find(text)
+        self._show_head()
+
+    def action_find_again(self, direction: int) -> None:
+        here = self.area.note.line_at(self.area.cursor_location[0])
+        self._go_to_match(here + direction, direction)
+
+    def _go_to_match(self, start: int, direction: int) -> None:
+        """Go to the first line with a match from `start` on, or around the end of the note."""
+        if not self._matches:
+            return
+        if direction > 0:
+            later = [line for line in self._matches if line >= start]
+            line = later[0] if later else self._matches[0]
+        else:
+            earlier = [line for line in self._matches if line <= start]
+            line = earlier[-1] if earlier else self._matches[-1]
+        self._go_to(line, center=True)
+        self._show_head()
+
+    # --- parts ------------------------------------------------------------------------------------
 
     def refresh_keys(self) -> None:
         """Update the text after a change of keys."""
@@ -280,18 +546,36 @@ class NotePane(Vertical):
         is_open = self.path is not None
         self.query_one("#note-head").display = is_open
         self.query_one("#note-empty").display = not is_open
-        self.area.display = is_open
-        if self.path is not None:
-            folder, _, name = self.path.rpartition("/")
-            omitted = self.area.note.omitted_lines
-            rest = f"  {omitted:,} more lines are not displayed" if omitted else ""
-            self.query_one("#note-head", Static).update(
-                Content.assemble(
-                    (terminal_text.shortened(f"{folder}/" if folder else "", 200), "$quiet"),
-                    (terminal_text.shortened(name, 200), "bold $foreground"),
-                    (rest, "$warning"),
-                )
+        self.area.display = is_open and self._shows_source
+        self.reading.display = is_open and not self._shows_source
+        self._show_head()
+
+    def _show_head(self) -> None:
+        if self.path is None:
+            return
+        folder, _, name = self.path.rpartition("/")
+        remarks: list[tuple[str, str]] = []
+        if omitted := self.area.note.omitted_lines:
+            remarks.append((f"  {omitted:,} more lines are not displayed", "$warning"))
+        if self._shows_source:
+            remarks.append(("  source", "$quiet"))
+        if self.query_one("#note-find", LineEntry).value:
+            remarks.append((f"  {self._match_count()}", "$warning"))
+        self.query_one("#note-head", Static).update(
+            Content.assemble(
+                (terminal_text.shortened(f"{folder}/" if folder else "", 200), "$quiet"),
+                (terminal_text.shortened(name, 200), "bold $foreground"),
+                *remarks,
             )
+        )
+
+    def _match_count(self) -> str:
+        here = self.area.note.line_at(self.area.cursor_location[0])
+        if not self._matches:
+            return "no match"
+        if here in self._matches:
+            return f"line {self._matches.index(here) + 1:,} of {len(self._matches):,} with a match"
+        return f"{terminal_text.counted(len(self._matches), 'line')} with a match"
 
 
 class DisplayedNote(Struct, frozen=True):

@@ -6,6 +6,7 @@ are the notes it is based on, which can be opened in the note pane or in Obsidia
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -15,6 +16,7 @@ from msgspec import Struct
 from textual import events
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
+from textual.message import Message
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
@@ -22,8 +24,9 @@ from textual.widgets import Static
 from obsidian_agent import terminal_text
 from obsidian_agent.tui import markdown_text
 from obsidian_agent.tui.bindings import bindings
-from obsidian_agent.tui.markdown_text import MarkdownPart, Splitter, rejoin
-from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
+from obsidian_agent.tui.markdown_lines import LinkSpan, shift_links
+from obsidian_agent.tui.markdown_text import LINK, MarkdownPart, RenderedAnswer, Splitter, rejoin
+from obsidian_agent.tui.widgets.note import LinkRequested, NoteRequested, OutsideRequested
 
 if TYPE_CHECKING:
     from obsidian_agent.threads.state import ThreadEntry
@@ -141,6 +144,81 @@ def _time(text: str) -> datetime | None:
         return None
 
 
+class AnswerText(Static, can_focus=True):
+    """Markdown of an answer with its links, which open with Enter or a click."""
+
+    DEFAULT_CSS = "AnswerText:focus { border-left: outer $primary; padding: 0 1; }"
+    BINDINGS = bindings("answer")
+    BINDING_GROUP_TITLE = "Answer"
+
+    class CopyRequested(Message):
+        """The answer is to be copied, or its last block of code."""
+
+        def __init__(self, text: str, *, only_code: bool) -> None:
+            super().__init__()
+            self.text = text
+            self.only_code = only_code
+
+    def __init__(self, *, classes: str = "") -> None:
+        super().__init__("", markup=False, classes=classes)
+        self.source = ""
+        """The Markdown of the answer."""
+        self._content = Content("")
+        self._links: list[LinkSpan] = []
+        self._link = 0
+
+    def show_answer(self, head: Content | None, answer: RenderedAnswer, mark: str = "") -> None:
+        """Show an answer below the name of its speaker, with a remark below it."""
+        before = 0 if head is None else len(head) + 1
+        self._links = list(shift_links(answer.links, 0, sys.maxsize, before))
+        parts = [] if head is None else [head, Content("\n")]
+        self._content = Content.assemble(*parts, answer.content)
+        if mark:
+            self._content = Content.assemble(self._content, (f"\n╌ {mark}", "$warning"))
+        self._draw()
+
+    def _draw(self) -> None:
+        content = self._content
+        if self.has_focus and self._links:
+            link = self._links[min(self._link, len(self._links) - 1)]
+            content = content.stylize("reverse", link.start, link.end)
+        self.update(content)
+
+    def on_focus(self) -> None:
+        self._draw()
+
+    def on_blur(self) -> None:
+        self._draw()
+
+    def on_click(self, event: events.Click) -> None:
+        number = event.style.meta.get(LINK)
+        if isinstance(number, int) and 0 <= number < len(self._links):
+            event.stop()
+            self._open(self._links[number])
+
+    def _open(self, link: LinkSpan) -> None:
+        self.post_message(LinkRequested(link.target, is_tag=link.is_tag))
+
+    def action_open_link(self) -> None:
+        if self._links:
+            self._open(self._links[min(self._link, len(self._links) - 1)])
+
+    def action_link(self, direction: int) -> None:
+        """Highlight the next or previous link, or leave the answer behind the last one."""
+        if 0 <= self._link + direction < len(self._links):
+            self._link += direction
+            self._draw()
+        elif direction > 0:
+            self.screen.focus_next()
+        else:
+            self.screen.focus_previous()
+
+    def action_copy(self, only_code: bool) -> None:
+        parent = self.parent
+        text = parent.text if isinstance(parent, Streaming) else self.source
+        self.post_message(self.CopyRequested(text, only_code=only_code))
+
+
 class EntryWidget(Static):
     """The widget of an entry, whose content never changes."""
 
@@ -153,6 +231,18 @@ class EntryWidget(Static):
         super().__init__(
             _with_head(speaker, body, at or datetime.now()), markup=False, classes=f"-{speaker}"
         )
+
+
+class AnswerEntry(AnswerText):
+    """The widget of a finished answer."""
+
+    DEFAULT_CSS = "AnswerEntry { height: auto; margin: 0 1 1 1; padding: 0 1 0 2; }"
+
+    def __init__(self, entry: TranscriptEntry) -> None:
+        super().__init__(classes="-agent")
+        self.source = entry.text
+        answer = markdown_text.render_with_links(entry.text)
+        self.show_answer(_head("agent", entry.at or datetime.now()), answer, entry.mark)
 
 
 class Earlier(Static, can_focus=True):
@@ -177,13 +267,13 @@ class Earlier(Static, can_focus=True):
         self.action_open()
 
 
-class Piece(Static):
+class Piece(AnswerText):
     """A part of a streamed answer."""
 
     DEFAULT_CSS = "Piece { height: auto; } Piece.-gap { margin-bottom: 1; }"
 
-    def __init__(self, content: Content | None = None, *, gap: bool = False) -> None:
-        super().__init__(content or "", markup=False, classes="-gap" if gap else "")
+    def __init__(self, *, gap: bool = False) -> None:
+        super().__init__(classes="-gap" if gap else "")
 
 
 class Streaming(Vertical):
@@ -233,13 +323,11 @@ class Streaming(Vertical):
         finished, self._finished = self._finished, []
         if finished:
             self.mount(
-                *(Piece(self._with_head(part.text), gap=part.has_gap) for part in finished),
+                *(self._piece(part) for part in finished),
                 before=self._end,
             )
-        end = self._with_head(self._splitter.tail, is_tail=True)
-        self._end.update(
-            Content.assemble(end, (f"\n╌ {self._mark}", "$warning")) if self._mark else end
-        )
+        end = markdown_text.render_with_links(self._splitter.tail)
+        self._end.show_answer(self._head, end, self._mark)
 
     def finish(self, mark: str) -> None:
         """Finish the answer, with a `mark` below it if it is incomplete."""
@@ -258,14 +346,12 @@ class Streaming(Vertical):
         self._finished, self._head = whole, self._speaker
         self._splitter = Splitter(last.text)
 
-    def _with_head(self, text: str, *, is_tail: bool = False) -> Content:
-        """Return the content of a part, the first one with the speaker above it."""
-        body = markdown_text.render(text)
-        if self._head is not None:
-            body = Content.assemble(self._head, "\n", body)
-        if not is_tail:
-            self._head = None
-        return body
+    def _piece(self, part: MarkdownPart) -> Piece:
+        """Return the widget of a finished part, the first one with the speaker above it."""
+        piece = Piece(gap=part.has_gap)
+        piece.show_answer(self._head, markdown_text.render_with_links(part.text))
+        self._head = None
+        return piece
 
 
 class Thinking(Static, can_focus=True):
@@ -441,13 +527,12 @@ class Transcript(VerticalScroll):
         self.mount(Earlier(self._first), before=0)
 
 
-def _widget_of(entry: TranscriptEntry) -> EntryWidget | SourceList:
+def _widget_of(entry: TranscriptEntry) -> EntryWidget | AnswerEntry | SourceList:
     if entry.citations is not None:
         return SourceList(entry.citations)
     if entry.speaker == "agent":
-        body = markdown_text.render(entry.text)
-    else:
-        body = Content(terminal_text.block(entry.text).strip())
+        return AnswerEntry(entry)
+    body = Content(terminal_text.block(entry.text).strip())
     if entry.mark:
         body = Content.assemble(body, (f"\n╌ {entry.mark}", "$warning"))
     return EntryWidget(entry.speaker, body, at=entry.at)

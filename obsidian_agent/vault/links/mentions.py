@@ -38,9 +38,11 @@ def with_links(
 
     A mention stays unchanged if a link would not work there, for example in code.
     """
-    remaining = list(_mentions(text, pattern))
+    excluded: set[int] = set()
     while True:
-        mentions = remaining[:1] if first else remaining
+        mentions = [
+            mention for mention in _mentions(text, pattern) if mention.start() not in excluded
+        ][: 1 if first else None]
         content, positions = _linked_text(text, mentions, name)
         linked = {link.start for link in links_in(encode(content))}
         ineffective = {
@@ -50,7 +52,7 @@ def with_links(
         }
         if not ineffective:
             return content, len(mentions)
-        remaining = [mention for mention in remaining if mention.start() not in ineffective]
+        excluded |= ineffective
 
 
 def _mentions(text: str, pattern: regex.Pattern[str]) -> Iterator[regex.Match[str]]:
@@ -58,21 +60,12 @@ def _mentions(text: str, pattern: regex.Pattern[str]) -> Iterator[regex.Match[st
 
     Headings, links, code, addresses and tags are excluded.
     """
-    matches = list(pattern.finditer(text))
-    if not matches:
-        return
     headings = [(heading.start, heading.end) for heading in edits.headings(text)]
-    position = 0
-    for line in scan(text, stop=matches[-1].end()):
-        here = position
-        while position < len(matches) and matches[position].start() < line.end:
-            position += 1
-        if here == position or line.hidden:
-            continue
-        if any(start <= line.start < end for start, end in headings):
+    for line in scan(text):
+        if line.hidden or any(start <= line.start < end for start, end in headings):
             continue
         protected = [match.span() for match in _PROTECTED.finditer(text, line.start, line.end)]
-        for match in matches[here:position]:
+        for match in pattern.finditer(text, line.start, line.end):
             if not any(start < match.end() and match.start() < end for start, end in protected):
                 yield match
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
@@ -94,6 +94,42 @@ def scan_canvas(data: bytes) -> ScannedCanvas:
         elif kind == "text" and (card := _string(node, "text")):
             texts.append(_text_card(_text(node, "id"), text, card, offsets))
     return ScannedCanvas(tuple(files), tuple(texts))
+
+
+class Card(Struct, frozen=True):
+    """A card as it is read: a text, or the name of a file, an address or a group.
+
+    `line` is that of the canvas, from 1.
+    """
+
+    kind: Literal["text", "file", "link", "group"]
+    text: str
+    line: int
+
+
+def readable_cards(text: str) -> list[Card]:
+    """Return the cards of a canvas from top to bottom. Raise `JsonDocumentError`."""
+    cards: list[tuple[float, float, Card]] = []
+    for node in _nodes(parse(text)):
+        for kind, key in (("text", "text"), ("file", "file"), ("link", "url"), ("group", "label")):
+            content = _string(node, key)
+            if _text(node, "type") == kind and content is not None:
+                words = content.value + _text(node, "subpath")
+                line = text.count("\n", 0, content.start) + 1
+                position = _number(text, node, "y"), _number(text, node, "x")
+                cards.append((*position, Card(kind, words, line)))  # type: ignore[arg-type]
+    return [card for _, _, card in sorted(cards, key=lambda card: card[:2])]
+
+
+def _number(text: str, node: dict[str, JsonValue], key: str) -> float:
+    """Return a coordinate. A group is above its cards as it begins above them."""
+    member = node.get(key)
+    if member is None:
+        return 0.0
+    try:
+        return float(text[member.start : member.end])
+    except ValueError:
+        return 0.0
 
 
 def canvas_links(data: bytes) -> tuple[Link, ...]:
