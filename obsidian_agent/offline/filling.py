@@ -76,6 +76,8 @@ class FolderRoles(Struct, frozen=True):
 
     def of(self, match: NameMatch, parts: Parts) -> tuple[bool, bool]:
         """Return if a name is the destination, and if it is a filter, by the word before it."""
+        if match.new:
+            return True, False  # no note is in it yet
         word = word_before(parts.parsed.bare, match.start)
         is_known = word in self.destination or word in self.filter
         senses = frozenset({word}) if is_known else meanings(word)
@@ -174,7 +176,9 @@ class Filling:
         phrases: list[Stretch] = []
         previous: SentenceWord | None = None
         for token in self.parts.tokens:
-            if self._is_used(token) or (not token.is_small and token.senses & self._own):
+            is_own = not token.is_small and token.senses & self._own
+            is_label = any(map(self._is_used, self.parts.labelled_by(token)))
+            if self._is_used(token) or is_own or is_label:
                 previous = None
             elif not token.is_small:
                 if previous is None or END.search(self._bare, previous.end, token.start):
@@ -269,11 +273,16 @@ class Filling:
         return None
 
     def _choice(self, spec: Input) -> str | None:
-        """Return the option whose label the sentence mentions; the one with most words."""
+        """Return the option whose label the sentence mentions.
+
+        The one with most words is best, then the last. In an action “open tasks” says which tasks,
+        not what they become.
+        """
         free = [
             token
             for token in self.parts.tokens
             if not is_within(token, (*self.used, *self.parts.parsed.names))
+            and not (self.recipe.answer is None and self._describes_tasks(token))
         ]
         best: list[SentenceWord] = []
         chosen = None
@@ -282,13 +291,18 @@ class Filling:
             run = [
                 token
                 for word in needed
-                for token in [next((one for one in free if word in one.senses), None)]
+                for token in [next((one for one in reversed(free) if word in one.senses), None)]
                 if token is not None
             ]
-            if needed and len(best) < len(run) == len(needed):
+            is_better = len(run) > len(best) or (run and run[-1].start > best[-1].start)
+            if needed and len(run) == len(needed) and is_better:
                 best, chosen = run, value
         self.used += best
         return chosen
+
+    def _describes_tasks(self, token: SentenceWord) -> bool:
+        after = next((other for other in self.parts.tokens if other.start >= token.end), None)
+        return after is not None and "task" in after.senses
 
     def _accepts(self, spec: Input, part: Stretch) -> bool:
         """Return True if an input may take a name or a quoted text."""
@@ -345,6 +359,7 @@ class Filling:
             return False
         return any(
             name not in self._values
+            and not (other.kind == "notes" and isinstance(part, NameMatch) and part.new)
             and self._accepts(other, part)
             and word in _cues(examples, name, fields=True)
             for name, other in self.recipe.inputs.items()
@@ -420,6 +435,8 @@ class Filling:
         for number, token in enumerate(self.parts.tokens):
             is_assigned = literal and owner is not None and token.end == owner.end
             senses = frozenset({stem(token.text)}) if literal else token.senses
+            if spec.kind == "property" and _ASSIGNS.match(self._bare, token.end):
+                yield self._stretch(token.start, token.end)
             if (is_assigned and _ASSIGNS.match(self._bare, token.end)) or (
                 senses & cues and not is_within(token, covered)
             ):
@@ -501,7 +518,7 @@ class Filling:
         if self.parts.parsed.text[token.start].isupper():
             return spec.kind in meanings(token.text)
         if token.is_small:
-            return True
+            return self._bare[token.end] not in "-/"
         if "new" in token.senses:
             return before.is_small and not after.senses.isdisjoint({*NOUNS, "name"})
         if "call" in token.senses and token.text not in ("call", "name", "title"):
@@ -628,7 +645,7 @@ class Filling:
                 terms.append(Term("links-to", first.value))
             elif first and first.key == "note":
                 notes.append(first)
-            elif first and (match.bound or first.key != "property" or first.op == "has"):
+            elif first and self._is_condition(match, first, notes):
                 terms.append(first)
             elif terms and terms[-1].property:
                 owner = terms[-1].property
@@ -637,11 +654,27 @@ class Filling:
                 remaining.append(match)
         return [*notes, *terms], remaining
 
+    def _is_condition(self, match: NameMatch, first: Term, notes: Sequence[Term]) -> bool:
+        """Return True for a name that narrows the notes by its first meaning."""
+        if match.bound or first.key != "property" or first.op == "has":
+            return True
+        lacks_phrase = any(
+            spec.needed and spec.kind in _PHRASE_KINDS and spec.name not in self._values
+            for spec in self.recipe.inputs.values()
+        )
+        return not (notes or lacks_phrase) and _is_lone_value(match)
+
     def _is_elsewhere(self, match: NameMatch, notes: Sequence[Term]) -> bool:
         """Return True for a folder that is a destination, or does not hold a named note."""
         folder = f"{_senses(match)[0].value}/"
         is_destination = self._roles[match.start][0]
         return is_destination or not all(term.value.startswith(folder) for term in notes)
+
+
+def _is_lone_value(match: NameMatch) -> bool:
+    """Return True for a word that is only a value of one property: “the active projects”."""
+    is_word = match.text.isalpha() and not meanings(match.text)
+    return is_word and len(match.names) == 1 and isinstance(match.names[0].value, str)
 
 
 def _overlaps(part: Stretch, others: Sequence[Stretch]) -> bool:

@@ -68,6 +68,26 @@ class VaultNames(Struct, dict=True):
         by_name = any(name.kind == "note" for name in names)
         return tuple(name for name in names if not by_name or name.kind != "alias")
 
+    def inflected(self, word: str) -> tuple[Name, ...]:
+        """Return the tags, folders and values of which a word is another form: “chapters”.
+
+        A form of a property's name is that property.
+        """
+        forms = _forms(key_of(word))
+        names = dict.fromkeys(name for form in forms for name in self._by_form.get(form, ()))
+        return () if any(name.kind == "property" for name in names) else tuple(names)
+
+    @cached_property
+    def _by_form(self) -> Mapping[str, Sequence[Name]]:
+        """The names of one word by their forms."""
+        by_form: dict[str, list[Name]] = {}
+        for names in (self._facts_by_key, self._folders_by_key):
+            for key, same in names.items():
+                if key.isalpha():
+                    for form in _forms(key):
+                        by_form.setdefault(form, []).extend(same)
+        return by_form
+
     def _candidates(self, key: str, kinds: frozenset[NameKind]) -> Iterator[Name]:
         """Yield the names with a key, including these kinds.
 
@@ -213,6 +233,14 @@ def display_text(value: Any) -> str | None:
     if not link:
         return value
     return str(link[1]).rpartition("/")[2].removesuffix(".md").strip()
+
+
+def _forms(key: str) -> set[str]:
+    """Return a key and what it is without the ending of a form."""
+    from obsidian_agent.vault.index.word_query import ENDINGS, MIN_STEM
+
+    stems = {key[: -len(ending)] for ending in ENDINGS if key.endswith(ending)}
+    return {key, *(stem for stem in stems if len(stem) >= MIN_STEM)}
 
 
 def folder_exists(view: VaultView, path: str) -> bool:

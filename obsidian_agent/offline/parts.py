@@ -56,6 +56,8 @@ _COUNTED: Final[Mapping[str, Key]] = {"word": "words", "link": "links", "backlin
 _SIGN: Final = unicode_expression(r"\s*([<>]=?)\s*")
 _MAX_VALUE_WORDS: Final = 4
 _UNITS: Final = ("day", "week", "month", "year")
+_PADDING: Final = frozenset({"other", "have"})
+"""The senses of words within the words for a state: “does not have any tag”."""
 _NO_LINK: Final = ["without", "link"]
 _OPPOSITE: Final[Mapping[Op, Op]] = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
@@ -94,6 +96,17 @@ class Parts(Struct, frozen=True, kw_only=True):
             and self.parsed.bare[before[1].end : match.start].isspace()
         )
 
+    def labelled_by(self, token: SentenceWord) -> Iterator[NameMatch]:
+        """Yield the names beside which a word tells the kind: “folder” in “the folder Archive”."""
+        kinds = _kinds_beside(token)
+        for match in self.names if kinds else ():
+            if token.end <= match.start:
+                gap = self.parsed.bare[token.end : match.start]
+            else:
+                gap = self.parsed.bare[match.end : token.start]
+            if gap.isspace() and _of_kinds(match, kinds):
+                yield match
+
     @classmethod
     def of(cls, parsed: Sentence) -> Parts:
         """Divide a sentence."""
@@ -131,7 +144,7 @@ def _state_words() -> Sequence[tuple[str, Sequence[str]]]:
     """Return the states of notes that a sentence may mention, with the words for each."""
     states = ("untagged", "unlinked", "empty", "bare")
     wordings = [(state, STATES[state][1]) for state in states]
-    others = ("without backlink", "without note link", " ".join(_NO_LINK))
+    others = ("without backlink", "without note link", "without note backlink", " ".join(_NO_LINK))
     return [
         (state, [word for word in words(wording) if word not in FUNCTION_WORDS])
         for state, wording in (*wordings, *(("unlinked", other) for other in others))
@@ -140,18 +153,20 @@ def _state_words() -> Sequence[tuple[str, Sequence[str]]]:
 
 def _states(parsed: Sentence, spoken: Sequence[SentenceWord]) -> Iterator[NoteCondition]:
     """Yield the states by which a sentence describes notes."""
-    content = [token for token in spoken if not token.is_small and token.text != "other"]
+    content = [token for token in spoken if not (token.is_small or token.senses & _PADDING)]
     for state, needed in _state_words():
         for number, first in enumerate(content):
             run = content[number : number + len(needed)]
+            if len(run) == len(needed) and JOINED.match(first.text):
+                run.reverse()  # the negation follows the noun
             if stem(state) in first.senses:
                 run = [first]
             elif len(run) < len(needed) or any(
-                word not in token.senses and not (word == "without" and token.text in NEGATIONS)
+                word not in token.senses and not (word == "without" and _negates(token))
                 for token, word in zip(run, needed, strict=True)
             ):
                 continue
-            end = run[-1].end
+            end = max(token.end for token in run)
             following = next((token.text for token in spoken if token.start >= end), "")
             # “Empty X” is an order, “to Empty” a name, and “without tag X” excludes a name.
             is_name = (
@@ -164,6 +179,10 @@ def _states(parsed: Sentence, spoken: Sequence[SentenceWord]) -> Iterator[NoteCo
                 continue
             yield NoteCondition(first.start, end, parsed.text[first.start : end], Term("is", state))
             break
+
+
+def _negates(token: SentenceWord) -> bool:
+    return token.text in NEGATIONS or "nothing" in token.senses
 
 
 def _comparisons(parsed: Sentence, spoken: Sequence[SentenceWord]) -> Iterator[NoteCondition]:

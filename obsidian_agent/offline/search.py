@@ -28,6 +28,7 @@ from obsidian_agent.offline.sentence import (
     SentenceWord,
     Stretch,
     beginning,
+    is_function_word,
     meanings,
     stem,
     tokens,
@@ -57,6 +58,8 @@ _GUESSED: Final = 0.97
 """The factor for each value from a phrase without quotes."""
 _UNUSED_WORDS: Final = 0.93
 """The factor for each phrase that neither fills an input nor chooses the recipe."""
+_COMPLETE: Final = 1.1
+"""The factor for recipes that have every value and use every word."""
 _UNNAMED: Final = 0.3
 """The share of the score that depends on the words of the title."""
 _UNMET: Final = 0.5
@@ -151,9 +154,7 @@ class Menu:
         parts = Parts.of(parsed)
         spoken = self._spoken(parts)
         kinds = list(_kinds(parsed))
-        is_question = sentence.rstrip().endswith(("?", "？")) or any(
-            token.senses & _ASKING for token in parts.tokens[:1]
-        )
+        is_question = _asks(parts)
         meant = [*spoken, *kinds]
         selection = around.context.selection
         is_selected = selection is not None and bool(selection.text.strip())
@@ -184,6 +185,8 @@ class Menu:
             score *= _ASSUMED if assumed - values.keys() else 1
             score *= _ANSWER if is_question and recipe.answer is not None else 1
             score *= 1 - _UNNAMED * (1 - self._mentioned_part(recipe, own, values))
+            is_complete = not (missing or filling.lost or filling.unused)
+            score *= _COMPLETE if is_complete else 1
             suggestions.append(
                 RecipeSuggestion(
                     recipe=recipe,
@@ -191,7 +194,7 @@ class Menu:
                     missing=missing,
                     score=score,
                     worded=self._score(spoken, self._counts[number]) > 0,
-                    complete=not (missing or filling.lost or filling.unused),
+                    complete=is_complete,
                     unused=filling.doubts,
                     guesses={
                         name: phrase.text
@@ -216,6 +219,15 @@ class Menu:
         The first verb weighs more, and the words of later clauses weigh less.
         """
         bare, without = parts.parsed.bare, (*parts.parsed.names, *parts.parsed.days, *read)
+        # “In the folder X” tells where, and names no action.
+        labels = [
+            token
+            for token in parts.tokens
+            if "folder" in token.senses and not _asks(parts)
+            for match in parts.labelled_by(token)
+            if is_function_word(word_before(bare, min(token.start, match.start)))
+        ]
+        without = (*without, *labels)
         spoken = [token for token in parts.tokens if not is_within(token, without)]
         weights = self._term_weights(spoken)
         verb = next(
@@ -309,6 +321,12 @@ class Menu:
             )
             for alternatives in meant
         )
+
+
+def _asks(parts: Parts) -> bool:
+    """Return True if a sentence is a question."""
+    asking = any(token.senses & _ASKING for token in parts.tokens[:1])
+    return asking or parts.parsed.text.rstrip().endswith(("?", "？"))
 
 
 def _folder_roles(recipes: Sequence[Recipe]) -> list[FolderRoles]:

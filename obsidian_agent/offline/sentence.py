@@ -51,7 +51,10 @@ _NEGATIONS: Final = (
     "not no except excepting excluding exclude without but "
     "besides"
     " unless nor isn't aren't don't doesn't hasn't haven't cannot never outside nicht ohne ausser "
-    "sans sauf excepté sin excepto salvo senza tranne eccetto bez kromě не без кроме"
+    "sans sauf excepté sin excepto salvo senza tranne eccetto bez kromě не без кроме "
+    "kein keine keinen keinem keiner keines aucun aucune ningún ninguna ninguno nessun nessuna "
+    "nessuno pas ni non nunca jamás jamais mai nie никогда nur solo only jen только "
+    "žádný žádná žádné žádnou нет никакой никаких 没有 無い ない 없는"
 )
 NEGATIONS: Final = frozenset(_NEGATIONS.split())
 """Words that exclude the name after them, in several languages.
@@ -75,6 +78,8 @@ _MAX_NAME_WORDS: Final = 12
 _MAX_BEFORE: Final = 100
 """Characters between a name and the word that tells its role."""
 _MAX_DAY_WORDS: Final = 4
+_MIN_INFLECTED: Final = 5
+"""Characters of a word that can be another form of a name."""
 
 # A text in quotes. An apostrophe within a word does not end it.
 _QUOTED: Final = expression(
@@ -88,6 +93,7 @@ _ELIDED: Final = unicode_expression(r"(\p{L}{1,4})['’](?=\p{L}{4})")
 _NAME_WORD: Final = unicode_expression(
     rf"(?V1)#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{_SCRIPTS}]]+(?:['’]\p{{L}}+)?"
 )
+_PLAIN_WORD: Final = unicode_expression(rf"(?V1)[\p{{L}}--[{_SCRIPTS}]]++(?![\p{{N}}_/-])")
 # A sign that joins two words to one name: `travel/dk` is not `travel`.
 _JOINT: Final = unicode_expression("[/-]")
 _GOES_ON: Final = unicode_expression(r"(?<=[\p{L}\p{N}])[/-](?=[\p{L}\p{N}])")
@@ -99,10 +105,12 @@ _PATH_TEXT: Final = unicode_expression(
     rf"[^\s{QUOTED_CHARACTER}]*[/\\][^\s{QUOTED_CHARACTER}]*[^\s{QUOTED_CHARACTER}.,;:!?]"
 )
 _STOP: Final = unicode_expression(f"[,;.!?()\n{QUOTED_CHARACTER}]")
-_IS: Final = frozenset({"is", "are", "of", "as", "be"})
+_COPULAS: Final = frozenset({"is", "are", "of", "as", "be"})
 _AND: Final = frozenset({"and", "or", "nor"})
 
 _NOT_A_ROLE: Final = frozenset({"the", "a", "an", "my", "our", "your", "folder"})
+_OTHER_ARTICLES: Final = frozenset({"of"})
+"""The meaning in the vocabulary of the articles and pronouns of other languages."""
 
 _YEAR: Final = (
     "january february march april may june july august september october november december"
@@ -204,8 +212,22 @@ def _senses(word: str) -> frozenset[str]:
 @lru_cache(maxsize=512)
 def is_function_word(word: str) -> bool:
     """Return True for articles, prepositions and the like in any language of the vocabulary."""
-    heads = meanings(word)
-    return word.casefold() in FUNCTION_WORDS or (bool(heads) and heads <= FUNCTION_WORDS)
+    from obsidian_agent.vault.index.stop_words import STOP_WORDS
+
+    heads, folded_case = meanings(word), word.casefold()
+    if heads:
+        return heads <= FUNCTION_WORDS or folded_case in FUNCTION_WORDS
+    return folded_case in FUNCTION_WORDS or folded_case in STOP_WORDS - NEGATIONS
+
+
+def _is_copula(word: str) -> bool:
+    """Return True for a word between a property and its value: “status is done”."""
+    return word in _COPULAS or _is_article(word)
+
+
+def _is_article(word: str) -> bool:
+    """Return True for an article, a pronoun or the like of another language."""
+    return word not in FUNCTION_WORDS and meanings(word) == _OTHER_ARTICLES
 
 
 def tokens(text: str) -> list[SentenceWord]:
@@ -265,8 +287,9 @@ def word_before(text: str, position: int) -> str:
     for word in reversed(list(nearest)):
         if _STOP.search(text, word.end(), position):
             return ""
-        if word[0].casefold() not in _NOT_A_ROLE and "folder" not in meanings(word[0]):
-            return str(word[0]).casefold()
+        text = str(word[0]).casefold()
+        if text not in _NOT_A_ROLE and not _is_article(text) and "folder" not in meanings(text):
+            return text
     return ""
 
 
@@ -396,7 +419,7 @@ class Sentence(Struct, frozen=True, dict=True):
                 before
                 and values
                 and not _STOP.search(gap)
-                and NEGATIONS.union(_IS).issuperset(between)
+                and all(word in NEGATIONS or _is_copula(word) for word in between)
             ):
                 whole = self.text[before.start : match.end]
                 negated = before.negated or (whole if NEGATIONS.intersection(between) else "")
@@ -451,7 +474,8 @@ def names_in(sentence: str, names: VaultNames, common: Collection[str] = ()) -> 
             continue
         for end in reversed([end for end in ends if end > start][:_MAX_NAME_WORDS]):
             text = sentence[start:end]
-            known = names.find(text)
+            is_tag = sentence[start - 1 : start] == "#"
+            known = names.find(text, "tag") if is_tag else names.find(text)
             if known and (
                 _is_name(text, common, first=number == 0)
                 or _is_owned(known, before, sentence[before.end if before else 0 : start])
@@ -459,6 +483,21 @@ def names_in(sentence: str, names: VaultNames, common: Collection[str] = ()) -> 
                 before = NameMatch(start, end, text, known)
                 yield before
                 break
+        else:
+            word = (
+                None if sentence[start - 1 : start] == "#" else _PLAIN_WORD.match(sentence, start)
+            )
+            known = _inflected(word[0], names, common) if word else ()
+            if word and known:
+                before = NameMatch(start, word.end(), word[0], known)
+                yield before
+
+
+def _inflected(word: str, names: VaultNames, common: Collection[str]) -> tuple[Name, ...]:
+    """Return the names of which a word is another form, unless it is a word of the menu."""
+    if len(word) < _MIN_INFLECTED or word.casefold() in common or meanings(word):
+        return ()
+    return names.inflected(word)
 
 
 def _new(sentence: str, names: VaultNames) -> Iterator[NameMatch]:
@@ -491,6 +530,7 @@ def _edges(sentence: str) -> tuple[list[int], list[int]]:
     starts = (
         {match.start() for match in words}
         | {match.start() + 1 for match in words if match[0].startswith("#")}
+        | {elided.end() for elided in _ELIDED.finditer(sentence)}
         | set(joined)
     )
     ends = {match.end() for match in words} | {position + 1 for position in joined}

@@ -14,6 +14,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from obsidian_agent.agent.events import Answer, Candidate, Emit, NeedsInput, Verdict
+from obsidian_agent.offline.note_set import NoteSet
+from obsidian_agent.offline.sentence import NEGATIONS
 from obsidian_agent.services.offline_planner import OfflinePlanner, OfflineTurn
 from obsidian_agent.vault.index.stop_words import STOP_WORDS
 
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
 LIKELY: Final = 2.0
 """Score from which a recipe is meant, and not only named by a common word."""
+
+MAX_UNUSED: Final = 2
+"""Words of a question that may have no part in the reading that answers it."""
 
 _MARKS: Final = ("?", "？", "؟")
 
@@ -89,9 +94,12 @@ def _is_instruction(planner: OfflinePlanner, request: PlanRequest) -> bool:
     verdict = turn.verdict()
     if not isinstance(verdict, NeedsInput):
         return not isinstance(verdict, Answer)
+    complete = [
+        reading for reading in turn.ranked if reading[1] is not None and reading[1].complete
+    ]
     return any(
         candidate.plan is not None and _is_likely(suggestion)
-        for candidate, suggestion in turn.ranked[:1]
+        for candidate, suggestion in (complete or turn.ranked)[:1]
     )
 
 
@@ -100,33 +108,65 @@ def _is_likely(suggestion: RecipeSuggestion | None) -> bool:
 
 
 def _has_likely_reading(turn: OfflineTurn) -> bool:
-    """Return whether some reading has all its values, and its words name its action."""
+    """Return whether some reading has values, and its words name its action."""
     return any(
-        not candidate.missing and _is_likely(suggestion) for candidate, suggestion in turn.ranked
+        candidate.values and not candidate.missing and _is_likely(suggestion)
+        for candidate, suggestion in turn.ranked
     )
 
 
 def _from_readings(turn: OfflineTurn) -> Answer | None:
-    """Return the answer of the best complete reading, and the titles of the others."""
-    for number, (candidate, suggestion) in enumerate(turn.ranked, 1):
-        if candidate.missing or candidate.doubt or not _is_likely(suggestion):
-            continue
-        if suggestion is not None and not suggestion.complete:
-            continue
+    """Return the answer of the best reading, and the titles of the others.
+
+    A complete reading is best. Of the others, the first is answered if few words have no part in
+    it; the answer lists them.
+    """
+    complete = [
+        reading
+        for reading in turn.ranked
+        if not (reading[0].missing or reading[0].doubt) and _is_likely(reading[1])
+        if reading[1] is None or reading[1].complete
+    ]
+    partial = [reading for reading in turn.ranked if _is_almost_complete(reading)][:1]
+    for candidate, suggestion in (*complete, *partial):
         recipe = next(recipe for recipe in turn.recipes if recipe.name == candidate.recipe)
         verdict = turn.propose(recipe, candidate.values)
         if not isinstance(verdict, Answer):
             continue
         lines = [verdict.text]
+        if suggestion is not None and suggestion.unused:
+            unused = " and ".join(f"“{text}”" for text in suggestion.unused)
+            lines += ["", f"Not used: {unused}."]
         others = [
             f"{position}. {_described(other)}"
             for position, other in enumerate(turn.candidates, 1)
-            if position != number
+            if other is not candidate
         ]
         if others:
             lines += ["", f"Or did you mean: {'; '.join(others)}?"]
         return replace(verdict, text="\n".join(lines))
     return None
+
+
+def _is_almost_complete(reading: tuple[Candidate, RecipeSuggestion | None]) -> bool:
+    """Return whether the words without a part in a reading are few, and none limits it."""
+    candidate, suggestion = reading
+    if suggestion is None or suggestion.guesses or candidate.missing or not candidate.values:
+        return False
+    inputs = suggestion.recipe.inputs.values()
+    assumes = any(spec.kind == "choice" and spec.name not in candidate.values for spec in inputs)
+    # A question about one note asks for its text, unless its words name an action.
+    names_note = any(
+        term.key == "note"
+        for value in suggestion.values.values()
+        if isinstance(value, NoteSet)
+        for term in value.terms
+    )
+    if suggestion.score < LIKELY or ((assumes or names_note) and not suggestion.worded):
+        return False
+    unused = [word for text in suggestion.unused for word in text.casefold().split()]
+    limits = any(word in NEGATIONS or not word.isalpha() for word in unused)
+    return not limits and len(unused) <= MAX_UNUSED
 
 
 def _described(candidate: Candidate) -> str:

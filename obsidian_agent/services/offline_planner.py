@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
@@ -278,23 +279,32 @@ class OfflineTurn(Struct, frozen=True, dict=True):
         return ranked[:MAX_SUGGESTIONS]
 
     def _with_fewer_terms(self, suggestion: RecipeSuggestion) -> Iterator[Candidate]:
-        """Yield the candidate of a suggestion without one condition, if no note meets them all."""
+        """Yield the candidate of a suggestion without the conditions that no note meets."""
         for name, described in suggestion.values.items():
             if not isinstance(described, NoteSet) or self._count(described) != 0:
                 continue
-            counts = {
-                fewer: self._count(fewer)
-                for term in described.terms
-                if not term.negated
-                for fewer in [NoteSet(tuple(one for one in described.terms if one != term))]
-                if any(not one.negated for one in fewer.terms)
-            }
-            fewest = min((count for count in counts.values() if count), default=0)
-            for fewer in [one for one, count in counts.items() if fewest and count == fewest][:1]:
+            fewer = self._largest_met(described)
+            if fewer is not None:
                 values = {**suggestion.values, name: fewer}
                 other = self._candidate(suggestion.recipe, values, suggestion)
-                doubt = f"No note matches: {described.text()}. {fewest} match: {fewer.text()}."
+                count = self._count(fewer)
+                doubt = f"No note matches: {described.text()}. {count} match: {fewer.text()}."
                 yield replace(other, doubt=" ".join(filter(None, (doubt, other.doubt))))
+
+    def _largest_met(self, described: NoteSet) -> NoteSet | None:
+        """Return the description without one condition, or without two, that fewest notes match."""
+        affirmed = [term for term in described.terms if not term.negated]
+        for dropped in (1, 2):
+            smaller = [
+                NoteSet(tuple(term for term in described.terms if term not in without))
+                for without in combinations(affirmed, dropped)
+                if len(affirmed) > dropped
+            ]
+            counts = [(self._count(fewer) or 0, fewer) for fewer in smaller]
+            met = [(count, fewer) for count, fewer in counts if count]
+            if met:
+                return min(met, key=lambda pair: pair[0])[1]
+        return None
 
     def _deletes(self, recipe: Recipe) -> bool:
         return any(self.planner.tools[tool].deletes for tool in recipe.tools)

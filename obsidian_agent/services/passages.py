@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from obsidian_agent.agent.events import Answer
+from obsidian_agent.offline.sentence import meanings, tokens
 from obsidian_agent.tools.search.search import best_passage, preview
 from obsidian_agent.vault.index.word_search import rank_notes
 from obsidian_agent.vault.paths.path import ROOT
@@ -17,7 +18,10 @@ COVERED: Final = 0.2
 
 def from_passages(view: VaultView, question: str) -> Answer | None:
     """Return the passages that hold most of a question, or `None` if no note holds enough."""
-    ranking = rank_notes(view.index, ROOT, question)
+    # “Which notes” and the like name the action; what is left is looked for.
+    content = [token.text for token in tokens(question) if not token.is_small]
+    subject = [word for word in content if not meanings(word)]
+    ranking = rank_notes(view.index, ROOT, " ".join(subject or [question]))
     notes = [note for note in ranking.notes if note.share >= COVERED][:MAX_PASSAGES]
     if not notes:
         return None

@@ -52,3 +52,14 @@ def test_without_any_passage_the_candidates_stay(desk: Desk) -> None:
 )
 def test_questions_are_recognized(message: str, expected: bool) -> None:
     assert is_question(message) is expected
+
+
+def test_a_question_is_answered_although_a_word_has_no_part_in_it(desk: Desk) -> None:
+    answer = planned(desk, "show all notes without tags, honestly?")
+    assert isinstance(answer, Answer)
+    assert answer.sources == ("Boiler.md", "Inbox.md")
+    assert "Not used: “honestly”." in answer.text
+
+
+def test_a_word_that_limits_is_not_passed_over(desk: Desk) -> None:
+    assert isinstance(planned(desk, "show all notes without tags, but not honest?"), NeedsInput)

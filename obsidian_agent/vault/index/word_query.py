@@ -45,15 +45,16 @@ _HEADING: Final = 0.3
 
 _FORMS: Final = """
 ingen ungen ings ing ung ies ied ern es ed er en em os as is s e n y a o i
+ovém ovi ovou ové ách ech ích ého ému ami ům ou í ě ů
 ами ями ого его ому ему ыми ими ые ие ый ий ой ая яя ов ев ах ях ам ям ом ем ы и а я у ю е о ь
 """
-_ENDINGS: Final = tuple(_FORMS.split())
+ENDINGS: Final = tuple(sorted(_FORMS.split(), key=len, reverse=True))
 """Endings that differ between the forms of a word, in the languages above, longest first."""
 
 MAX_FORM: Final = 3
 """Characters that another form of a word adds to its stem at most."""
 
-_MIN_STEM: Final = 4
+MIN_STEM: Final = 4
 _MIN_RUN: Final = 3
 """Characters of ASCII that a needle needs to be selective."""
 
@@ -304,8 +305,8 @@ def _query_word(word: str) -> QueryWord:
 
 def _stem(word: str) -> str | None:
     """Return a word without its ending, or None if it has none or is short."""
-    for ending in _ENDINGS:
-        if len(word) - len(ending) >= _MIN_STEM and word.endswith(ending):
+    for ending in ENDINGS:
+        if len(word) - len(ending) >= MIN_STEM and word.endswith(ending):
             return word[: -len(ending)]
     return None
 
