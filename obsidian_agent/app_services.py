@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from obsidian_agent.providers.registry import Vendor
     from obsidian_agent.services.health import VaultHealth
     from obsidian_agent.services.model_turns import RequestPreview
+    from obsidian_agent.services.rules import RuleRunner
     from obsidian_agent.services.session import Session
     from obsidian_agent.services.vault_agents.library import VaultAgents
     from obsidian_agent.services.waiting_plans import WaitingPlans
@@ -38,7 +39,7 @@ class CacheInfo(Struct, frozen=True):
 class AppServices(Struct, frozen=True):
     """Services over a session and its threads.
 
-    `plugins` searches Obsidian's community plugins.
+    `plugins` searches Obsidian's community plugins, `rules` opens the vault's rules; it may block.
     """
 
     session: Session
@@ -48,6 +49,7 @@ class AppServices(Struct, frozen=True):
     vault_agents: VaultAgents
     keys: KeyStore
     waiting: WaitingPlans
+    rules: Callable[[], RuleRunner]
     health: VaultHealth
 
     async def preview_request(self, thread_id: str | None, draft: str) -> RequestPreview | None:

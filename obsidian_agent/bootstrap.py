@@ -46,7 +46,9 @@ if TYPE_CHECKING:
     from obsidian_agent.providers.other_agent import AgentState, OtherAgent
     from obsidian_agent.providers.registry import ProviderManager
     from obsidian_agent.services.model_turns import Models
+    from obsidian_agent.services.rules import RuleRunner, RuleStore
     from obsidian_agent.services.vault_agents.library import FilesBelow, VaultAgents
+    from obsidian_agent.services.waiting_plans import WaitingPlans
     from obsidian_agent.threads.log_store import ThreadStore
     from obsidian_agent.threads.manager import ThreadManager
     from obsidian_agent.vault.filesystem.store import OpenFiles
@@ -83,8 +85,7 @@ def build_session(wiring: Wiring) -> Session:
         lambda: _keeper(wiring),
         lambda: open_obsidian(wiring.store),
     )
-    hooks = Hooks(wiring.store.real_path, lambda: wiring.settings.current.hooks)
-    plans = Plans(vault, TOOLS, partial(policy_of, wiring), runs, hooks)
+    plans = Plans(vault, TOOLS, partial(policy_of, wiring), runs, _hooks(wiring))
     resources = _ModelResources(wiring, vault.files_below)
     session = Session(vault, plans, saved, wiring.settings, lambda: _models(wiring, resources))
     resources.report = lambda state: session.on_agent(state)
@@ -158,7 +159,7 @@ def build_shared_vault(wiring: Wiring) -> SharedVault:
         vault=session.vault,
         plans=session.plans,
         ledger=open_ledger(wiring),
-        proposals=proposals_folder(wiring),
+        waiting=open_inbox(wiring),
         app=Path(path) if path else app_socket(wiring),
         client=os.environ.get(CLIENT_VARIABLE, ""),
     )
@@ -176,12 +177,64 @@ def proposals_folder(wiring: Wiring) -> Path:
     return _vault_state(wiring) / "proposals"
 
 
+def open_inbox(wiring: Wiring) -> WaitingPlans:
+    """Open the plans that wait for approval, from all sources."""
+    from obsidian_agent.services.waiting_plans import WaitingPlan, WaitingPlans
+
+    hooks = _hooks(wiring)
+
+    def announce(plan: WaitingPlan) -> None:
+        hooks.fire(
+            "plan_waiting",
+            planId=plan.id,
+            source=plan.source,
+            goal=plan.goal,
+            changes=plan.changes,
+        )
+
+    return WaitingPlans(proposals_folder(wiring), announce)
+
+
+def open_rules(wiring: Wiring) -> RuleStore:
+    """Open the rules of the vault: those of the settings, and those that were added."""
+    from obsidian_agent.services.rules import Rule, RuleStore
+
+    configured = [
+        Rule(
+            name=rule.name,
+            cron=rule.at,
+            notes=rule.notes,
+            recipe=rule.recipe,
+            macro=rule.macro,
+            params=rule.params,
+            alone=rule.alone,
+        )
+        for rule in wiring.settings.current.rules
+    ]
+    return RuleStore(_vault_state(wiring), configured)
+
+
+def build_rules(wiring: Wiring, session: Session) -> RuleRunner:
+    """Create the runner of the vault's rules. Its clock has the time zone of this machine."""
+    from obsidian_agent.services.rules import RuleRunner, local_zone
+
+    zone = local_zone()
+
+    def clock() -> datetime:
+        return wiring.now or datetime.now(zone)
+
+    return RuleRunner(open_rules(wiring), open_inbox(wiring), session, clock)
+
+
+def _hooks(wiring: Wiring) -> Hooks:
+    return Hooks(wiring.store.real_path, lambda: wiring.settings.current.hooks)
+
+
 def build_app_services(wiring: Wiring, session: Session, threads: ThreadManager) -> AppServices:
     """Create the services that screens need in addition to a session."""
     from obsidian_agent.app_services import AppServices
     from obsidian_agent.integrations.community_plugins import PluginMatches, search_plugins
     from obsidian_agent.services.health import VaultHealth
-    from obsidian_agent.services.waiting_plans import WaitingPlans
 
     async def plugins(query: str) -> PluginMatches:
         return await search_plugins(
@@ -196,7 +249,8 @@ def build_app_services(wiring: Wiring, session: Session, threads: ThreadManager)
         plugins=plugins,
         vault_agents=vault_agents,
         keys=build_keys(wiring),
-        waiting=WaitingPlans(proposals_folder(wiring)),
+        waiting=open_inbox(wiring),
+        rules=lambda: build_rules(wiring, session),
         health=VaultHealth(wiring.state, wiring.store),
     )
 

@@ -29,10 +29,9 @@ def acp_command(options: argparse.Namespace, out: Output) -> Exit:
             message, code="NOT_INSTALLED", hint="Install obsidian-agent[acp]."
         ) from error
     from obsidian_agent import log
-    from obsidian_agent.bootstrap import build_session, build_threads, proposals_folder
+    from obsidian_agent.bootstrap import build_session, build_threads, open_inbox
     from obsidian_agent.cli.consent import described
     from obsidian_agent.cli.health import with_findings
-    from obsidian_agent.services.waiting_plans import WaitingPlans
     from obsidian_agent.state_files import directories
 
     log.start(directories(options.state_dir, options.config).log)
@@ -41,8 +40,7 @@ def acp_command(options: argparse.Namespace, out: Output) -> Exit:
     def open_desk() -> Desk:
         session = build_session(wiring)
         session.vault.focus_on_obsidian()
-        waiting = WaitingPlans(proposals_folder(wiring))
-        return Desk(session, build_threads(wiring, session), waiting)
+        return Desk(session, build_threads(wiring, session), open_inbox(wiring))
 
     complete = partial(with_findings, options=options)
     is_complete = serve(AcpOptions(open_desk, described, complete), ending_signals())

@@ -171,6 +171,7 @@ def _store_for_later(
     from obsidian_agent.cli.plans import waiting_plans
     from obsidian_agent.cli.report import refuse
     from obsidian_agent.errors import PlanError
+    from obsidian_agent.services.plan_review import put_aside
     from obsidian_agent.services.plans import PreviewOptions
 
     document = planned.plan.to_json()
@@ -185,12 +186,8 @@ def _store_for_later(
         return refuse(error.problems, out)
     if not preview.valid:
         return refuse(preview.errors, out, warnings=preview.warnings)
-    waiting = waiting_plans(options).add(
-        preview.approved_plan.to_json(),
-        source=planned.agent,
-        now=preview.context.now,
-        plan_hash=preview.plan_hash,
-        changes=len(preview.change_set.changes),
+    waiting = put_aside(
+        waiting_plans(options), preview, source=planned.agent, now=preview.context.now
     )
     if out.as_json:
         out.document({"id": waiting.id, "goal": waiting.goal, "changes": waiting.changes})

@@ -13,7 +13,8 @@ from obsidian_agent.terminal_text import counted
 
 if TYPE_CHECKING:
     from obsidian_agent.services.plan_review import PlanReview
-    from obsidian_agent.services.waiting_plans import WaitingPlans
+    from obsidian_agent.services.plans import Plans
+    from obsidian_agent.services.waiting_plans import WaitingPlan, WaitingPlans
 
 
 def arguments(commands: Commands) -> None:
@@ -33,10 +34,13 @@ def arguments(commands: Commands) -> None:
 
 def waiting_plans(options: argparse.Namespace) -> WaitingPlans:
     """Return the waiting plans of the vault that the options name."""
-    from obsidian_agent.bootstrap import proposals_folder
-    from obsidian_agent.services.waiting_plans import WaitingPlans
+    from datetime import datetime
 
-    return WaitingPlans(proposals_folder(wiring_of(options)))
+    from obsidian_agent.bootstrap import open_inbox
+
+    waiting = open_inbox(wiring_of(options))
+    waiting.expire(datetime.now().astimezone())
+    return waiting
 
 
 def _list(options: argparse.Namespace, out: Output) -> Exit:
@@ -72,8 +76,17 @@ def _document(current: PlanReview) -> dict[str, Any]:
 def _show(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.cli.report import dry_run
 
-    plan = waiting_plans(options).get(options.id)
-    return dry_run(open_session(options), plan.plan, {}, out)
+    plan, session = waiting_plans(options).get(options.id), open_session(options)
+    _print_differences(plan, session.plans, out)
+    return dry_run(session, plan.plan, {}, out)
+
+
+def _print_differences(plan: WaitingPlan, plans: Plans, out: Output) -> None:
+    """Print first what a plan does otherwise than when it was proposed."""
+    from obsidian_agent.services.plan_review import review
+
+    for text in review(plan, plans).differences:
+        out.note(text)
 
 
 def _run(options: argparse.Namespace, out: Output) -> Exit:
@@ -82,6 +95,9 @@ def _run(options: argparse.Namespace, out: Output) -> Exit:
 
     plans = waiting_plans(options)
     plan = plans.get(options.id)
+    session = open_session(options)
+    if not options.yes:
+        _print_differences(plan, session.plans, out)
     request = RunRequest(
         document=plan.plan,
         values={},
@@ -89,7 +105,7 @@ def _run(options: argparse.Namespace, out: Output) -> Exit:
         expect_hash=plan.plan_hash if options.yes else None,
         agent=plan.source,
     )
-    exit_code = run_plan(open_session(options), request, out)
+    exit_code = run_plan(session, request, out)
     if exit_code is Exit.DONE:
         plans.drop(plan.id)
     return exit_code

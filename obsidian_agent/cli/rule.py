@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import Commands, actions, approval
-from obsidian_agent.cli.session_factory import open_session, parameters, parse_now, wiring_of
+from obsidian_agent.cli.session_factory import parameters, parse_now, wiring_of
 from obsidian_agent.terminal_text import counted
 
 if TYPE_CHECKING:
-    from obsidian_agent.services.rules import RuleRunner, RuleStore
+    from obsidian_agent.services.rules import RuleOutcome, RuleRunner, RuleStore
+    from obsidian_agent.vault.index.keeper import IndexStatus
 
 
 def arguments(commands: Commands) -> None:
@@ -22,6 +23,8 @@ def arguments(commands: Commands) -> None:
         "rule add 'Roll over' --at '0 7 * * *' --recipe roll-over-tasks",
         "rule test 'Inbox zero'",
         "rule run",
+        "rule watch",
+        "rule log 'Inbox zero'",
     ]
     action = actions(commands.add("rule", None, examples=examples))
     command = action.add("add", _add, summary="add a rule, or replace the one of this name")
@@ -37,6 +40,11 @@ def arguments(commands: Commands) -> None:
     command.add_argument(
         "--param", action="append", default=[], metavar="K=V", help="value of a parameter (repeat)"
     )
+    command.add_argument(
+        "--alone",
+        action="store_true",
+        help="run without approval what the settings allow; deletes always need it",
+    )
     command.add_argument("--now", metavar="ISO", help="date and time to use, instead of now")
     action.add("list", _list, summary="list the rules of the vault")
     command = action.add(
@@ -47,33 +55,29 @@ def arguments(commands: Commands) -> None:
     command = action.add(
         "run", _run, summary="run the rules that are due; their plans wait for approval"
     )
-    command.add_argument("name", nargs="?", metavar="NAME", help="only this rule, due or not")
+    command.add_argument(
+        "name", nargs="?", metavar="NAME", help="only this rule, due or not, over all its notes"
+    )
     command.add_argument("--now", metavar="ISO", help="date and time to use, instead of now")
+    action.add("watch", _watch, summary="run the rules whenever notes change or a time comes")
+    command = action.add("log", _log, summary="list which rule proposed what, and why not")
+    command.add_argument("name", nargs="?", metavar="NAME", help="only this rule")
     command = action.add("remove", _remove, summary="remove a rule")
     command.add_argument("name", metavar="NAME")
     approval(command)
 
 
 def _store(options: argparse.Namespace) -> RuleStore:
-    from obsidian_agent.bootstrap import proposals_folder
-    from obsidian_agent.services.rules import RuleStore
+    from obsidian_agent.bootstrap import open_rules
 
-    return RuleStore(proposals_folder(wiring_of(options)).parent)
+    return open_rules(wiring_of(options, app=True))
 
 
 def _runner(options: argparse.Namespace) -> RuleRunner:
-    from datetime import datetime
+    from obsidian_agent.bootstrap import build_rules, build_session
 
-    from obsidian_agent.cli.plans import waiting_plans
-    from obsidian_agent.services.rules import RuleRunner, local_zone
-
-    fixed = parse_now(options.now)
-    zone = local_zone()
-
-    def clock() -> datetime:
-        return fixed or datetime.now(zone)
-
-    return RuleRunner(_store(options), waiting_plans(options), open_session(options), clock)
+    wiring = wiring_of(options, app=True)  # what is proposed is approved later
+    return build_rules(wiring, build_session(wiring))
 
 
 def _add(options: argparse.Namespace, out: Output) -> Exit:
@@ -89,15 +93,16 @@ def _add(options: argparse.Namespace, out: Output) -> Exit:
         recipe=options.recipe,
         macro=options.macro,
         params=parameters(options),
+        alone=options.alone,
         checked=now.isoformat(timespec="seconds"),
     )
     _store(options).put(rule)
     if out.as_json:
         out.document(rule.to_json())
-    out.line(
-        f"The rule “{rule.name}” is on. It only proposes plans. "
-        "List them with: obsidian-agent plans list"
+    what = (
+        "It runs what your settings allow; the rest waits." if rule.alone else "It only proposes."
     )
+    out.line(f"The rule “{rule.name}” is on. {what} List its plans with: obsidian-agent plans list")
     return Exit.DONE
 
 
@@ -152,13 +157,59 @@ def _run(options: argparse.Namespace, out: Output) -> Exit:
             }
         )
     for outcome in outcomes:
-        text = outcome.reason
-        if outcome.plan is not None:
-            text = f"{outcome.plan.goal}. It waits: obsidian-agent plans run {outcome.plan.id}"
-        out.line(f"{outcome.rule}: {text}")
+        out.line(_described(outcome))
     if not outcomes:
         out.line("No rule is due.")
     return Exit.DONE
+
+
+def _watch(options: argparse.Namespace, out: Output) -> Exit:
+    """Run the rules until a signal ends the command."""
+    import threading
+
+    from obsidian_agent.bootstrap import build_rules, build_session
+    from obsidian_agent.cli.exits import interruptible
+    from obsidian_agent.services.rule_watch import watch
+
+    wiring = wiring_of(options, app=True)
+    session = build_session(wiring)
+    changed = threading.Event()
+
+    def report(status: IndexStatus) -> None:
+        if status.done == status.total:
+            changed.set()
+
+    out.line("The rules are on until you press Ctrl+C.")
+    session.vault.follow(report)
+    try:
+        with interruptible() as stop:
+            for outcome in watch(build_rules(wiring, session), changed, stop, poll=0.5):
+                if outcome.plan is not None or outcome.run_id is not None:
+                    out.line(_described(outcome))
+    finally:
+        session.vault.unfollow()
+    return Exit.DONE
+
+
+def _log(options: argparse.Namespace, out: Output) -> Exit:
+    entries = _store(options).entries(options.name)
+    if out.as_json:
+        out.document({"entries": entries})
+    for entry in entries:
+        what = entry.get("plan") or entry.get("run") or ""
+        out.line(f"{entry.get('time')}  {entry.get('rule')}  {entry.get('text')}  {what}".rstrip())
+    if not entries:
+        out.line("No rule was due yet.")
+    return Exit.DONE
+
+
+def _described(outcome: RuleOutcome) -> str:
+    text = outcome.reason
+    if outcome.plan is not None:
+        text = f"{outcome.plan.goal}. It waits: obsidian-agent plans run {outcome.plan.id}"
+    elif outcome.run_id is not None:
+        text = f"{text} Undo with: obsidian-agent undo {outcome.run_id}"
+    return f"{outcome.rule}: {text}"
 
 
 def _remove(options: argparse.Namespace, out: Output) -> Exit:

@@ -20,7 +20,14 @@ NO_MODEL: Final = "none"
 
 Level = Literal["read-only", "scoped-write", "full-write"]
 HookEvent = Literal[
-    "before_prompt", "after_prompt", "before_plan", "after_plan", "before_run", "after_run", "error"
+    "before_prompt",
+    "after_prompt",
+    "before_plan",
+    "after_plan",
+    "before_run",
+    "after_run",
+    "plan_waiting",
+    "error",
 ]
 Group = Literal["Model", "Context", "Sharing", "Safety", "App"]
 
@@ -83,6 +90,23 @@ class McpServer(BaseModel):
                 "the url of an MCP server begins with https://, or on this machine with http://"
             )
         return self
+
+
+class RuleSetting(BaseModel):
+    """A rule: a time `at` (cron fields) or `notes` (a query), and a `recipe` or `macro`.
+
+    `alone` runs what the policy allows without approval; deletes always need it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    name: str
+    at: str = ""
+    notes: str = ""
+    recipe: str = ""
+    macro: str = ""
+    params: dict[str, str] = {}
+    alone: bool = False
 
 
 class Settings(BaseModel):
@@ -361,6 +385,13 @@ class Settings(BaseModel):
         "App",
         "Keys",
         "Custom key bindings: an id listed in docs/keys.md, and the keys to press instead.",
+    )
+    rules: tuple[RuleSetting, ...] = _field(
+        (),
+        "App",
+        "Rules",
+        "Rules that propose plans, as [[rules]] tables with name, at or notes, recipe or macro, "
+        "and params. See docs/waiting-plans.md.",
     )
     hooks: dict[HookEvent, Annotated[tuple[str, ...], Field(min_length=1)]] = _field(
         {},

@@ -66,7 +66,7 @@ HINT: Final = (
 class SharedVault(Struct, frozen=True):
     """The vault for one client.
 
-    `proposals` is the folder of plans that wait for the user, `app` the socket of the program that
+    `waiting` are the plans that wait for the user, `app` the socket of the program that
     displays them. `client` is the client's name in rules and in the record, "" for the name that it
     gives itself.
     """
@@ -74,7 +74,7 @@ class SharedVault(Struct, frozen=True):
     vault: OpenVault
     plans: Plans
     ledger: Ledger
-    proposals: Path
+    waiting: WaitingPlans
     app: Path
     client: str = ""
     cancel: threading.Event = field(default_factory=threading.Event)
@@ -257,7 +257,7 @@ class SharedVault(Struct, frozen=True):
             if self.cancel.is_set():
                 raise
             preview = None  # it uses what is not shared, or the user must fill in values first
-        waiting = WaitingPlans(self.proposals).add(
+        waiting = self.waiting.add(
             checked.plan.to_json(),
             source=self.client,
             now=self.vault.clock(),
@@ -284,7 +284,7 @@ class SharedVault(Struct, frozen=True):
         plan_id = document["planId"]
         self._note_proposal(plan_id, outcome=outcome.status)
         if outcome.status in ("applied", "refused"):
-            WaitingPlans(self.proposals).drop(plan_id)
+            self.waiting.drop(plan_id)
         return {
             **document,
             "status": outcome.status,

@@ -9,6 +9,7 @@ and the fields below. It cannot change anything. The output of a command goes to
 | before_prompt, after_prompt | message; then `outcome`: answer, plan, question, failed |
 | before_plan, after_plan | plan; then planHash, valid, `summary` as in `preview --json` |
 | before_run, after_run | planHash, plan, summary; then runId, status, effects, errors |
+| plan_waiting | planId, source (who proposed it), goal, changes |
 | error | code, message and path of the problem |
 
 `before_run` must agree to the run: a command by exiting with 0, a function by returning. An error,

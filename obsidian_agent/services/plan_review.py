@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from datetime import datetime
+from typing import Final
 
 from msgspec import Struct
 
@@ -12,6 +13,13 @@ from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.services.plans import Plans, PreviewOptions
 from obsidian_agent.services.waiting_plans import WaitingPlan, WaitingPlans
+from obsidian_agent.terminal_text import counted
+from obsidian_agent.vault.views.changes import NetChange, content_hash
+
+MAX_EFFECTS: Final = 1_000
+"""Changes that are stored with a waiting plan."""
+MAX_NAMES: Final = 3
+"""Paths that a difference names."""
 
 
 class PlanReview(Struct, frozen=True):
@@ -32,6 +40,25 @@ class PlanReview(Struct, frozen=True):
         if self.plan.plan_hash is None:
             return False
         return self.preview is None or self.preview.plan_hash != self.plan.plan_hash
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """The differences from what the plan did when it was proposed, in lines."""
+        if not self.is_stale or self.preview is None:
+            return ()
+        if not self.plan.effects:
+            return ("The vault changed since the plan was proposed.",)
+        earlier = dict(map(_path_and_result, self.plan.effects))
+        now = dict(map(_path_and_result, effects_of(self.preview)))
+        lines = [
+            *_listed("no longer changes", sorted(earlier.keys() - now.keys())),
+            *_listed("now also changes", sorted(now.keys() - earlier.keys())),
+            *_listed(
+                "now has another result for",
+                sorted(path for path in earlier.keys() & now.keys() if earlier[path] != now[path]),
+            ),
+        ]
+        return tuple(lines) or ("The vault changed since the plan was proposed.",)
 
     @property
     def can_run_unseen(self) -> bool:
@@ -74,6 +101,21 @@ def apply_unchanged(waiting: WaitingPlans, plans: Plans) -> tuple[list[WaitingPl
     return applied, len(waiting.all())
 
 
+def apply_reviewed(row: PlanReview, waiting: WaitingPlans, plans: Plans) -> Problem | None:
+    """Run exactly the preview that the user approved. Return why it failed. Blocks.
+
+    A plan that was decided on elsewhere meanwhile does not run.
+    """
+    assert row.preview is not None
+    if waiting.find(row.plan.id) is None:
+        return Problem("PLAN_NOT_FOUND", "The plan was already decided on elsewhere.")
+    result = plans.apply(row.preview, lambda event: None, threading.Event())
+    if not result.success:
+        return result.errors[0] if result.errors else Problem("CONFLICT", "The run stopped.")
+    waiting.drop(row.plan.id)
+    return None
+
+
 def put_aside(
     waiting: WaitingPlans, preview: Preview, *, source: str, now: datetime, is_whole: bool = True
 ) -> WaitingPlan:
@@ -91,4 +133,29 @@ def put_aside(
         now=now,
         plan_hash=preview.plan_hash if is_whole else None,
         changes=len(preview.change_set.changes),
+        effects=effects_of(preview),
     )
+
+
+def effects_of(preview: Preview) -> tuple[str, ...]:
+    """Return a line for each change of a preview: its path, and the hash of its result."""
+    return tuple(map(_effect, preview.change_set.changes[:MAX_EFFECTS]))
+
+
+def _effect(change: NetChange) -> str:
+    new_path = "" if change.new_path is None else change.new_path.text
+    content = "" if change.content is None else content_hash(change.content)[:16]
+    return f"{change.path.text}\t{change.kind} {new_path} {content}"
+
+
+def _path_and_result(effect: str) -> tuple[str, str]:
+    path, _, result = effect.partition("\t")
+    return path, result
+
+
+def _listed(what: str, paths: list[str]) -> list[str]:
+    if not paths:
+        return []
+    names = ", ".join(paths[:MAX_NAMES])
+    more = f" and {counted(len(paths) - MAX_NAMES, 'more path')}" if len(paths) > MAX_NAMES else ""
+    return [f"The plan {what} {names}{more}."]

@@ -1,7 +1,8 @@
 """Rules that propose: at a time, or when the result would be new, a recipe or macro becomes a plan.
 
-A rule never writes. What it comes to is a plan that waits for the user. A time that was missed,
-because the machine was off, is caught up once; a clock that goes back proposes nothing twice.
+What a rule comes to is a plan that waits for the user. Only a rule that may run alone writes, and
+only where the policy asks no question. A time that was missed, because the machine was off, is
+caught up once; a clock that goes back proposes nothing twice.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, Final
@@ -22,15 +24,20 @@ from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Pr
 from obsidian_agent.offline.recipe import packaged, recipe_named
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.result import Preview
+from obsidian_agent.services.plan_review import effects_of
 from obsidian_agent.services.plans import PreviewOptions
 from obsidian_agent.services.session import Session
 from obsidian_agent.services.waiting_plans import WaitingPlan, WaitingPlans
-from obsidian_agent.state_files import append_json, replace_file
+from obsidian_agent.state_files import append_json, file_lock, make_private, replace_file
 
 _FILE: Final = "rules.json"
 _LOG: Final = "rules.log"
 _NAME: Final = re.compile(r"[^\x00-\x1f\x7f]{1,80}")
 MAX_RULES: Final = 100
+MAX_BACK: Final = timedelta(days=2)
+"""A clock that goes back further was wrong before: times count from the new one."""
+LOG_LINES: Final = 1_000
+"""Entries of the log that are read."""
 
 
 class Rule(Struct, frozen=True, kw_only=True):
@@ -39,7 +46,8 @@ class Rule(Struct, frozen=True, kw_only=True):
     `cron` are the five fields of a time, "" for a rule that looks at its notes whenever the vault
     changed. `notes` is the set of notes as recipes take it. `recipe` or `macro` is its name, the
     other is "". `checked` is when it was last looked at (ISO 8601), `proposed` the hash of the plan
-    that it proposed last.
+    that it proposed last. A rule that may run `alone` applies its plan where the policy allows that
+    without a question and nothing is deleted.
     """
 
     name: str
@@ -48,6 +56,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     recipe: str = ""
     macro: str = ""
     params: Mapping[str, str]
+    alone: bool = False
     checked: str = ""
     proposed: str = ""
 
@@ -60,7 +69,13 @@ class Rule(Struct, frozen=True, kw_only=True):
             "when": when,
             "then": then | {"params": dict(self.params)},
             "last": self.checked or None,
+            **({"alone": True} if self.alone else {}),
         }
+
+    @property
+    def source(self) -> str:
+        """The name of the rule among those who propose plans."""
+        return f"rule “{self.name}”"
 
     def values(self) -> dict[str, str]:
         """Return the values of the recipe, with the rule's notes unless it names others."""
@@ -71,29 +86,46 @@ class Rule(Struct, frozen=True, kw_only=True):
 
 
 class RuleOutcome(Struct, frozen=True):
-    """The outcome of a rule: a plan that waits, or the reason why there is none."""
+    """The outcome of a rule: a plan that waits, a run, or the reason why there is none."""
 
     rule: str
     plan: WaitingPlan | None = None
     reason: str = ""
+    run_id: str | None = None
 
 
 class RuleStore:
-    """The rules of one vault, in a file of the state folder, and their log."""
+    """The rules of one vault, in a file of the state folder, and their log.
 
-    def __init__(self, folder: Path) -> None:
+    `configured` are those of the settings: the file holds only what they did last.
+    """
+
+    def __init__(self, folder: Path, configured: Sequence[Rule] = ()) -> None:
+        self._folder = folder
         self._file = folder / _FILE
         self._log = folder / _LOG
+        self._configured = {rule.name: rule for rule in configured}
 
     def all(self) -> list[Rule]:
-        """Return the rules in the order of their names. Damaged entries are left out."""
+        """Return the rules in the order of their names.
+
+        Damaged entries are left out. Raises `ConfigError` for one of the settings.
+        """
+        rules = self._stored()
+        for name, rule in self._configured.items():
+            check(rule)
+            known = rules.get(name, rule)
+            rules[name] = replace(rule, checked=known.checked, proposed=known.proposed)
+        return sorted(rules.values(), key=lambda rule: rule.name)
+
+    def _stored(self) -> dict[str, Rule]:
         try:
             document = json.loads(self._file.read_bytes())
         except (OSError, ValueError):
-            return []
+            return {}
         entries = document.get("rules") if isinstance(document, dict) else None
         rules = [_rule(entry) for entry in entries or () if isinstance(entry, dict)]
-        return sorted(filter(None, rules), key=lambda rule: rule.name)
+        return {rule.name: rule for rule in rules if rule is not None}
 
     def get(self, name: str) -> Rule:
         """Return a rule. Raises `ConfigError` RULE_NOT_FOUND."""
@@ -109,15 +141,58 @@ class RuleStore:
     def put(self, rule: Rule) -> None:
         """Add or replace a rule. Raises `ConfigError` for one that cannot work, OSError."""
         check(rule)
-        rules = [other for other in self.all() if other.name != rule.name]
-        if len(rules) >= MAX_RULES:
-            raise ConfigError(f"A vault has at most {MAX_RULES} rules.")
-        self._write([*rules, rule])
+        self._check_stored(rule.name)
+        with self._locked():
+            rules = {**self._stored(), rule.name: rule}
+            if len(rules) > MAX_RULES:
+                raise ConfigError(f"A vault has at most {MAX_RULES} rules.")
+            self._write(rules)
+
+    def record(self, rule: Rule, *, checked: str, proposed: str) -> None:
+        """Store what a rule did, unless it was removed meanwhile. Raises OSError."""
+        with self._locked():
+            rules = self._stored()
+            known = rules.get(rule.name) or self._configured.get(rule.name)
+            if known is not None:
+                rules[rule.name] = replace(known, checked=checked, proposed=proposed)
+                self._write(rules)
 
     def remove(self, name: str) -> None:
         """Remove a rule. Raises `ConfigError` RULE_NOT_FOUND, OSError."""
-        rule = self.get(name)
-        self._write([other for other in self.all() if other.name != rule.name])
+        self.get(name)
+        self._check_stored(name)
+        with self._locked():
+            self._write({key: rule for key, rule in self._stored().items() if key != name})
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Hold the rules for the block: of two programs that run them one waits. Raises OSError."""
+        make_private(self._folder)
+        with file_lock(self._folder / "rules-run.lock", seconds=60.0):
+            yield
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        make_private(self._folder)
+        with file_lock(self._folder / "rules.lock"):
+            yield
+
+    def _check_stored(self, name: str) -> None:
+        if name in self._configured:
+            raise ConfigError(
+                f"The rule “{name}” is one of the settings.", hint="Change it in config.toml."
+            )
+
+    def entries(self, rule: str | None = None) -> list[Mapping[str, Any]]:
+        """Return the last entries of the log, the newest first."""
+        entries: list[Mapping[str, Any]] = []
+        with contextlib.suppress(OSError):
+            for line in self._log.read_bytes().splitlines()[-LOG_LINES:]:
+                with contextlib.suppress(ValueError):
+                    entry = json.loads(line)
+                    if isinstance(entry, dict) and rule in (None, entry.get("rule")):
+                        entries.append(entry)
+        return entries[::-1]
 
     def log(self, now: datetime, outcome: RuleOutcome) -> None:
         """Log the outcome of a rule. Write errors are ignored."""
@@ -125,12 +200,13 @@ class RuleStore:
             "time": now.isoformat(timespec="seconds"),
             "rule": outcome.rule,
             "plan": outcome.plan.id if outcome.plan is not None else None,
+            "run": outcome.run_id,
             "text": outcome.plan.goal if outcome.plan is not None else outcome.reason,
         }
         with contextlib.suppress(OSError):
             append_json(self._log, [entry])
 
-    def _write(self, rules: list[Rule]) -> None:
+    def _write(self, rules: Mapping[str, Rule]) -> None:
         entries = [
             {
                 "name": rule.name,
@@ -139,10 +215,11 @@ class RuleStore:
                 "recipe": rule.recipe,
                 "macro": rule.macro,
                 "params": dict(rule.params),
+                "alone": rule.alone,
                 "checked": rule.checked,
                 "proposed": rule.proposed,
             }
-            for rule in rules
+            for rule in rules.values()
         ]
         text = json.dumps({"version": 1, "rules": entries}, ensure_ascii=False, indent=1)
         replace_file(self._file, text.encode("utf-8", "surrogatepass"))
@@ -155,7 +232,11 @@ def _rule(entry: Mapping[str, Any]) -> Rule | None:
     }
     params = entry.get("params")
     values = params if isinstance(params, dict) else {}
-    rule = Rule(**texts, params={str(key): str(value) for key, value in values.items()})
+    rule = Rule(
+        **texts,
+        params={str(key): str(value) for key, value in values.items()},
+        alone=entry.get("alone") is True,
+    )
     try:
         check(rule)
     except ConfigError:
@@ -228,19 +309,31 @@ class RuleRunner:
         self._session = session
         self._clock = clock
 
-    def run(self, name: str | None = None) -> list[RuleOutcome]:
-        """Look at the rules that are due, or at the given one, and let their plans wait."""
-        now = self._clock()
+    @property
+    def store(self) -> RuleStore:
+        """The rules."""
+        return self._store
+
+    def run(self, name: str | None = None, *, notes: bool = True) -> list[RuleOutcome]:
+        """Look at the rules that are due, or at the given one, and let their plans wait.
+
+        Without `notes` only those of times are looked at, because the vault has not changed.
+        """
         outcomes: list[RuleOutcome] = []
-        for rule in self._store.all():
-            if name is None and not is_due(rule, now):
-                self._store.put(replace(rule, checked=_moment(now)))
-                continue
-            if name in (None, rule.name):
-                outcome, proposed = self._propose(rule, now)
-                self._store.put(replace(rule, checked=_moment(now), proposed=proposed))
-                outcomes.append(outcome)
-                self._store.log(now, outcome)
+        with self._store.running():
+            for rule in self._store.all():
+                now = self._clock()
+                if name is None and not rule.cron and not notes:
+                    continue
+                if name is None and not is_due(rule, now):
+                    if _counts_from_now(rule, now):
+                        checked = now.isoformat(timespec="seconds")
+                        self._store.record(rule, checked=checked, proposed=rule.proposed)
+                elif name in (None, rule.name):
+                    outcome, proposed = self._propose(rule, now)
+                    self._store.record(rule, checked=_looked_at(rule, now), proposed=proposed)
+                    outcomes.append(outcome)
+                    self._store.log(now, outcome)
         return outcomes
 
     def trial(self, rule: Rule, days: int = 30) -> list[tuple[datetime, Preview | Problem]]:
@@ -265,19 +358,26 @@ class RuleRunner:
             return RuleOutcome(rule.name, reason=preview.message), rule.proposed
         if not preview.change_set.changes:
             return RuleOutcome(rule.name, reason="Nothing would change."), ""
-        source = f"rule “{rule.name}”"
+        if rule.alone and _may_run_alone(preview):
+            result = self._session.plans.apply(
+                preview, lambda event: None, threading.Event(), "settings"
+            )
+            if result.success:
+                reason = f"{preview.plan.goal}: done without a question."
+                return RuleOutcome(rule.name, reason=reason, run_id=result.run_id), ""
         plan_hash = preview.plan_hash or ""
-        earlier = [plan for plan in self._plans.all() if plan.source == source]
+        earlier = [plan for plan in self._plans.all() if plan.source == rule.source]
         if any(plan.plan_hash == plan_hash for plan in earlier):
             return RuleOutcome(rule.name, reason="The same plan waits already."), plan_hash
-        if rule.proposed == plan_hash:
+        if rule.proposed == plan_hash and not rule.cron:
             return RuleOutcome(rule.name, reason="You dropped this plan."), rule.proposed
         waiting = self._plans.add(
             preview.approved_plan.to_json(),
-            source=source,
+            source=rule.source,
             now=now,
             plan_hash=plan_hash,
             changes=len(preview.change_set.changes),
+            effects=effects_of(preview),
         )
         for plan in earlier:
             self._plans.drop(plan.id)
@@ -288,7 +388,9 @@ class RuleRunner:
             document = self._document(rule)
             if isinstance(document, Problem):
                 return document
-            preview = self._session.plans.dry_run(document, options=PreviewOptions(now=now))
+            preview = self._session.plans.dry_run(
+                document, options=PreviewOptions(now=now, agent=rule.source)
+            )
         except PlanError as error:
             return error.problems[0] if error.problems else error.problem()
         except MissingInput as error:
@@ -320,5 +422,26 @@ class RuleRunner:
         return problem if isinstance(problem, Problem) else Problem("NO_PLAN", message)
 
 
-def _moment(now: datetime) -> str:
+def _may_run_alone(preview: Preview) -> bool:
+    """Return whether the policy lets a plan run without a question, and it deletes nothing."""
+    return (
+        preview.approval.decision == "allow"
+        and not preview.deferred
+        and not preview.discloses
+        and all(change.kind != "delete" for change in preview.change_set.changes)
+    )
+
+
+def _counts_from_now(rule: Rule, now: datetime) -> bool:
+    """Return whether the times of a rule count from now: it is new, or the clock was wrong."""
+    return not rule.checked or datetime.fromisoformat(rule.checked) > now + MAX_BACK
+
+
+def _looked_at(rule: Rule, now: datetime) -> str:
+    """Return the time after which the next one of a rule counts.
+
+    It does not go back with the clock, so that no time counts twice.
+    """
+    if not _counts_from_now(rule, now) and datetime.fromisoformat(rule.checked) > now:
+        return rule.checked
     return now.isoformat(timespec="seconds")

@@ -10,8 +10,8 @@ import contextlib
 import json
 import re
 import secrets
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +23,9 @@ from obsidian_agent.state_files import replace_file
 MAX_WAITING: Final = 100
 """Plans that wait at once; the oldest are dropped."""
 
+KEPT_DAYS: Final = 30
+"""Days that a plan waits; then it is dropped."""
+
 _ID: Final = re.compile(r"[0-9a-f]{12}")
 _MAX_BYTES: Final = 8 << 20
 
@@ -32,7 +35,7 @@ class WaitingPlan(Struct, frozen=True, kw_only=True):
 
     `source` says who proposed it ("" for the user), `created` is ISO 8601. `plan_hash` and
     `changes`, the number of changed paths, are those of the preview when it was proposed; None if
-    there was none.
+    there was none. `effects` describe each of its changes, for a comparison with a later preview.
     """
 
     id: str
@@ -42,13 +45,17 @@ class WaitingPlan(Struct, frozen=True, kw_only=True):
     plan: Mapping[str, Any]
     plan_hash: str | None = None
     changes: int | None = None
+    effects: tuple[str, ...] = ()
 
 
 class WaitingPlans:
-    """The waiting plans of one vault."""
+    """The waiting plans of one vault. `on_add` is called with each new one."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self, folder: Path, on_add: Callable[[WaitingPlan], object] = lambda plan: None
+    ) -> None:
         self._folder = folder
+        self._on_add = on_add
 
     def add(
         self,
@@ -58,6 +65,7 @@ class WaitingPlans:
         now: datetime,
         plan_hash: str | None = None,
         changes: int | None = None,
+        effects: tuple[str, ...] = (),
     ) -> WaitingPlan:
         """Store a valid plan. Raises OSError."""
         waiting = WaitingPlan(
@@ -68,18 +76,37 @@ class WaitingPlans:
             plan=plan,
             plan_hash=plan_hash,
             changes=changes,
+            effects=effects,
         )
         document = {
             "client": source,
             "created": waiting.created,
             "planHash": plan_hash,
             "changes": changes,
+            "effects": effects,
             "plan": plan,
         }
         replace_file(self._file(waiting.id), json.dumps(document).encode("ascii"))
         for old in self.all()[MAX_WAITING:]:
             self.drop(old.id)
+        self._on_add(waiting)
         return waiting
+
+    def expire(self, now: datetime) -> None:
+        """Drop the plans that have waited for `KEPT_DAYS`. Raises OSError."""
+        for plan in self.all():
+            with contextlib.suppress(ValueError):
+                created = datetime.fromisoformat(plan.created).astimezone(now.tzinfo)
+                if now - created > timedelta(days=KEPT_DAYS):
+                    self.drop(plan.id)
+
+    @property
+    def stamp(self) -> int:
+        """A number that is another one after a plan came or went."""
+        try:
+            return self._folder.stat().st_mtime_ns
+        except OSError:
+            return 0
 
     def all(self) -> list[WaitingPlan]:
         """Return the waiting plans, the newest first. Damaged files are left out."""
@@ -98,6 +125,7 @@ class WaitingPlans:
             document = json.loads(file.read_bytes())
             plan = document["plan"]
             plan_hash, changes = document.get("planHash"), document.get("changes")
+            effects = document.get("effects") or ()
             return WaitingPlan(
                 id=plan_id,
                 source=str(document.get("client", "")),
@@ -106,6 +134,7 @@ class WaitingPlans:
                 plan=plan,
                 plan_hash=plan_hash if isinstance(plan_hash, str) else None,
                 changes=changes if isinstance(changes, int) else None,
+                effects=tuple(str(effect) for effect in effects),
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None

@@ -231,6 +231,7 @@ KEYS: tuple[Key, ...] = (
         "Go from the search to the list, or close the list",
         footer=False,
     ),
+    Key("waiting.apply", "a", "apply", "Apply", "Apply the plan that is shown"),
     Key("waiting.apply_all", "A", "apply_all", "Apply all", "Apply all plans that are unchanged"),
     Key("waiting.drop", "d", "drop", "Drop", "Remove the plan without running it"),
     Key("tasks.tick", "space", "tick", "Tick", "Tick or untick the task"),

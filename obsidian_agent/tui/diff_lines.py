@@ -74,6 +74,20 @@ class Diff(Struct, frozen=True):
         return tuple(pairs)
 
 
+def joined(parts: Sequence[Diff]) -> Diff:
+    """Return several diffs one after the other as one."""
+    lines: list[DiffLine] = []
+    for part in parts:
+        start = len(lines)
+        lines += [
+            line if line.pair is None else replace(line, pair=line.pair + start)
+            for line in part.lines
+        ]
+    return Diff(
+        tuple(lines), sum(part.added for part in parts), sum(part.removed for part in parts)
+    )
+
+
 def parse_diff(text: str) -> Diff:
     """Parse a unified diff of one file without its headers, and make its texts safe to display."""
     lines: list[DiffLine] = []

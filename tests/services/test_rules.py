@@ -153,3 +153,51 @@ def test_a_rule_never_deletes(call: Call, tmp_path: Path) -> None:
     assert call("rule", "run")[1] == {"proposals": []}
     assert call("plans", "list")[1] == {"plans": []}
     assert (tmp_path / "vault" / "A.md").exists()
+
+
+def test_a_rule_runs_alone_only_where_the_settings_allow_it(call: Call, tmp_path: Path) -> None:
+    move = ("--recipe", "move", "--param", "folder=Archive")
+    call("rule", "add", "Done", "--notes", "tag:#done", *move, "--alone")
+    (waiting,) = call("rule", "run")[1]["proposals"]
+    assert (tmp_path / "vault" / "A.md").exists()
+    call("plans", "drop", waiting["id"])
+    (tmp_path / "none.toml").write_text(
+        "confirm_writes = false\nauto_approve_read_only = true\nallow_deletes = true\n"
+    )
+    call("rule", "run")
+    assert (tmp_path / "vault" / "Archive" / "A.md").exists()
+    entry = call("rule", "log")[1]["entries"][0]
+    assert call("undo", entry["run"], "--yes")[1]["restored"]
+    assert (tmp_path / "vault" / "A.md").exists()
+
+    call("rule", "remove", "Done", "--yes")
+    call("rule", "add", "Clean", "--notes", "tag:#done", "--recipe", "delete", "--alone")
+    (waiting,) = call("rule", "run")[1]["proposals"]
+    assert waiting["from"] == "rule “Clean”"
+    assert (tmp_path / "vault" / "A.md").exists()
+
+
+def test_rules_of_the_settings_run_and_are_changed_only_there(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "none.toml").write_text(
+        '[[rules]]\nname = "Done"\nnotes = "tag:#done"\nrecipe = "move"\n'
+        'params = { folder = "Archive" }\n'
+    )
+    (row,) = call("rule", "list")[1]["rules"]
+    assert (row["name"], row["when"]) == ("Done", {"notes": "tag:#done"})
+    (plan,) = call("rule", "run")[1]["proposals"]
+    assert call("rule", "run")[1] == {"proposals": []}
+    assert call("rule", "remove", "Done", "--yes")[0] == 2
+    texts = [entry["text"] for entry in call("rule", "log", "Done")[1]["entries"]]
+    assert texts[0] == "The same plan waits already."
+    assert [entry["plan"] for entry in call("rule", "log", "Done")[1]["entries"]][1] == plan["id"]
+
+
+def test_a_clock_that_goes_back_after_a_proposal_repeats_nothing(call: Call) -> None:
+    move = ("--recipe", "move", "--param", "folder=Archive", "--param", "notes=tag:#done")
+    call("rule", "add", "M", "--at", "0 7 * * *", *move, "--now", "2026-11-20T08:00:00+00:00")
+    (first,) = call("rule", "run", "--now", "2026-11-21T07:05:00+00:00")[1]["proposals"]
+    call("plans", "drop", first["id"])
+    for now in ("2026-11-21T06:00:00+00:00", "2026-11-21T07:30:00+00:00"):
+        assert call("rule", "run", "--now", now)[1] == {"proposals": []}
+    (second,) = call("rule", "run", "--now", "2026-11-22T07:30:00+00:00")[1]["proposals"]
+    assert second["goal"] == first["goal"]  # dropped yesterday, and due again today

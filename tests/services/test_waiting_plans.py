@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.services.waiting_plans import MAX_WAITING, WaitingPlans
+from obsidian_agent.services.waiting_plans import KEPT_DAYS, MAX_WAITING, WaitingPlans
 
 NOW = datetime(2026, 11, 23, 8, 30, tzinfo=UTC)
 PLAN = {"version": "1.0", "goal": "Tidy up", "riskLevel": "writes", "steps": []}
@@ -45,3 +45,20 @@ def test_the_oldest_plans_are_dropped(tmp_path: Path) -> None:
         plans.add(PLAN, source="", now=NOW + timedelta(minutes=minute))
     assert len(plans.all()) == MAX_WAITING
     assert plans.all()[-1].created == "2026-11-23T08:32:00+00:00"
+
+
+def test_a_plan_expires(tmp_path: Path) -> None:
+    plans = WaitingPlans(tmp_path)
+    plans.add(PLAN, source="", now=NOW)
+    second = plans.add(PLAN, source="", now=NOW + timedelta(days=2))
+    plans.expire(NOW + timedelta(days=KEPT_DAYS, hours=1))
+    assert plans.all() == [second]
+
+
+def test_an_inbox_reports_what_is_added_and_when_it_changed(tmp_path: Path) -> None:
+    added: list[str] = []
+    plans = WaitingPlans(tmp_path / "plans", lambda plan: added.append(plan.id))
+    before = plans.stamp
+    plan = plans.add(PLAN, source="", now=NOW)
+    assert added == [plan.id]
+    assert plans.stamp != before

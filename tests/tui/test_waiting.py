@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from obsidian_agent.bootstrap import Wiring, build_session, proposals_folder
+from obsidian_agent.bootstrap import Wiring, build_session, open_rules, proposals_folder
+from obsidian_agent.services.rules import Rule
 from obsidian_agent.services.waiting_plans import WaitingPlans
+from obsidian_agent.tui.notifications import desktop_notification
 from obsidian_agent.tui.screens.waiting import WaitingList, WaitingScreen
 from support import MakeVault
 from tui.driving import driving_real
@@ -30,9 +32,10 @@ def wiring_with(make_vault: MakeVault, folder: Path, *plans: dict[str, Any]) -> 
     wiring = Wiring(store=store, state=folder / "state", config=folder / "config")
     waiting = WaitingPlans(proposals_folder(wiring))
     session = build_session(wiring)
-    for document in plans:
+    for number, document in enumerate(plans):
         preview = session.plans.dry_run(document)
-        waiting.add(document, source="Claude", now=NOW, plan_hash=preview.plan_hash, changes=1)
+        now = NOW + timedelta(minutes=number)
+        waiting.add(document, source="Claude", now=now, plan_hash=preview.plan_hash, changes=1)
     return wiring
 
 
@@ -71,3 +74,57 @@ async def test_all_unchanged_plans_are_applied_with_one_key(
         assert "! the vault changed since" in app.screen()
         await app.press("d")
         await app.until(lambda: "No plans are waiting." in app.screen())
+
+
+async def test_plans_are_judged_with_one_key_each(make_vault: MakeVault, tmp_path: Path) -> None:
+    plans = [plan("Inbox.md", "one"), plan("Home.md", "two")]
+    wiring = wiring_with(make_vault, tmp_path, *plans)
+    root = Path(wiring.store.real_path)
+    async with driving_real(wiring) as app:
+        await app.until(lambda: "✉ 2" in app.screen())
+        await app.send("/plans")
+        await app.on_top(WaitingScreen)
+        await app.until(lambda: "Change Home.md" in app.screen() and "two" in app.screen())
+        app.wait_out_grace()
+        await app.press("a")
+        await app.until(lambda: "Change Inbox.md" in app.screen())
+        assert (root / "Home.md").read_text() == "# Home\ntwo\n"
+        await app.press("d")
+        await app.until(lambda: "No plans are waiting." in app.screen())
+        assert (root / "Inbox.md").read_text() == "# Inbox\n"
+
+
+async def test_a_plan_whose_result_differs_is_looked_at_first(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    wiring = wiring_with(make_vault, tmp_path, plan("Inbox.md", "one"))
+    inbox = Path(wiring.store.real_path) / "Inbox.md"
+    inbox.write_text("# Changed\n")
+    async with driving_real(wiring) as app:
+        await app.send("/plans")
+        await app.on_top(WaitingScreen)
+        await app.until(lambda: "! The vault changed since the plan was proposed." in app.screen())
+        app.wait_out_grace()
+        await app.press("a")
+        await app.until(lambda: app.main.turn.pending is not None)
+        assert inbox.read_text() == "# Changed\n"
+
+
+async def test_a_rule_proposes_while_the_app_is_open(make_vault: MakeVault, tmp_path: Path) -> None:
+    wiring = wiring_with(make_vault, tmp_path)
+    rule = Rule(
+        name="Done", notes="tag:#done", recipe="move", params={"folder": "Archive"}, checked=""
+    )
+    open_rules(wiring).put(rule)
+    root = Path(wiring.store.real_path)
+    async with driving_real(wiring) as app:
+        await app.until(lambda: not app.app.query_one("#inbox").display)
+        (root / "Inbox.md").write_text("# Inbox #done\n")
+        await app.until(lambda: "✉ 1" in app.screen())
+        assert (root / "Inbox.md").exists()
+
+
+def test_a_notification_holds_no_control_sequence() -> None:
+    text = desktop_notification("a\x07\x1b]9;b", "xterm")
+    assert text == "\x1b]9;a␇␛]9,b\x07"
+    assert desktop_notification("a", "foot").startswith("\x1b]777;notify;")

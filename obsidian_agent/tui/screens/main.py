@@ -177,6 +177,7 @@ class MainScreen(
         self.set_timer(WARM_UP_SECONDS, self.session.warm_up)
         self._receive_proposals()
         self.set_timer(WARM_UP_SECONDS, self.load_overview)
+        self.set_timer(WARM_UP_SECONDS, self.watch_inbox)
         self.set_timer(WARM_UP_SECONDS, self.load_sent_messages)
         watch = partial(self.session.vault.watch_obsidian, self._post_focus)
         self.set_timer(WARM_UP_SECONDS, watch)
@@ -191,6 +192,7 @@ class MainScreen(
     def on_unmount(self) -> None:
         if self.backend.is_open:
             self.session.vault.unfollow()
+            self.stop_rules()
         self._gc_policy.stop()
 
     # --- incoming messages ------------------------------------------------------------------------
@@ -244,6 +246,8 @@ class MainScreen(
     @on(IndexChanged)
     def _index_changed(self, message: IndexChanged) -> None:
         self.query_one(TopBar).show_indexing(message.status.done, message.status.total)
+        if message.status.done == message.status.total:
+            self.notes_changed()
         if message.status.done == message.status.total and self.turn.pending is not None:
             self._compare_with_vault(self.turn.pending)
 

@@ -250,6 +250,7 @@ class TopBar(Horizontal):
         width: 1fr; text-align: center; color: $quiet; padding: 0 1; height: 1;
     }
     TopBar #index { width: auto; color: $quiet; padding: 0 1; height: 1; }
+    TopBar #inbox { width: auto; color: $warning; padding: 0 1; height: 1; display: none; }
     TopBar #obsidian {
         width: auto; color: $primary; padding: 0 1; height: 1; display: none;
     }
@@ -275,6 +276,7 @@ class TopBar(Horizontal):
         for pane in PANES:
             yield PaneTab(pane)
         yield Static("", id="conversation", markup=False)
+        yield Static("", id="inbox", markup=False)
         yield Static("", id="index", markup=False)
         yield Static("◈ Obsidian", id="obsidian", markup=False)
         yield Static("", id="planner", markup=False)
@@ -302,6 +304,12 @@ class TopBar(Horizontal):
         text = f"indexing {done:>{len(whole)},}/{whole}" if total else ""
         # Text of the same width needs no new layout of the screen.
         widget.update(text, layout=len(text) != len(str(widget.content)))
+
+    def show_waiting(self, count: int) -> None:
+        """Show how many plans wait for approval."""
+        widget = self.query_one("#inbox", Static)
+        widget.display = count > 0
+        widget.update(f"✉ {count:,}")
 
     def show_connection(self, *, obsidian: bool) -> None:
         """Show or hide the sign of a running Obsidian with the companion plugin."""
