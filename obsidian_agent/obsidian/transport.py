@@ -20,7 +20,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -30,14 +31,35 @@ from obsidian_agent.errors import ObsidianError
 
 CONNECT_SECONDS: Final = 1.0
 ANSWER_SECONDS: Final = 10.0
+SILENT_SECONDS: Final = 30.0
+"""Seconds for which an Obsidian that did not answer is not asked again."""
 MAX_ANSWER: Final = 8 << 20
 """Length of the longest reply that is read, in bytes."""
 
+MAX_PROGRAM: Final = 32 << 20
+"""Bytes of the largest file that is accepted as the program; Obsidian itself is larger."""
+
+_PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = defaultdict(
+    tuple,
+    darwin=(
+        "/Applications/Obsidian.app/Contents/MacOS/obsidian-cli",
+        "~/Applications/Obsidian.app/Contents/MacOS/obsidian-cli",
+    ),
+    linux=("~/.local/bin/obsidian",),
+    win32=(r"%LOCALAPPDATA%\Programs\Obsidian\Obsidian.com",),
+)
+"""The locations of the program by system (Obsidian help, "Obsidian CLI", Troubleshooting)."""
+_MAGIC: Final = frozenset({b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ\x90\x00"})
+"""The first bytes of programs: ELF, Mach-O, universal Mach-O, and Windows."""
 _SOCKET: Final = ".obsidian-cli.sock"
 _FLATPAK: Final = Path(".flatpak", "md.obsidian.Obsidian", "xdg-run")
 _TURNED_OFF: Final = "Command line interface is not enabled"
 _NO_VAULT: Final = "Vault not found"
 _NOT_RUNNING: Final = "unable to find Obsidian"
+
+
+_silent_until: Final[dict[str, float]] = {}
+"""For each socket or program that did not answer, the time until which it is not asked again."""
 
 
 class Unreachable(ObsidianError):
@@ -49,6 +71,10 @@ class Unreachable(ObsidianError):
     def __init__(self, message: str, *, hint: str | None = None, sent: bool = False) -> None:
         super().__init__(message, hint=hint)
         self.sent = sent
+
+
+class NoAnswer(Unreachable):
+    """A timeout: Obsidian, or its program, did not answer."""
 
 
 class Transport(Protocol):
@@ -73,13 +99,37 @@ def find_transport(timeout: float = ANSWER_SECONDS) -> Transport:
     path = socket_path()
     if path is not None:
         return SocketTransport(path, timeout)
-    program = shutil.which("obsidian-cli")
+    program = find_program()
     if program is not None:
         return ProgramTransport(program, timeout)
     raise Unreachable(
         "Obsidian is not running, or it is too old to have a command line.",
         hint="Start Obsidian 1.12.7 or newer.",
     )
+
+
+def find_program() -> str | None:
+    """Return Obsidian's program for the command line, or None.
+
+    It is `obsidian-cli`, or a copy that Obsidian has registered as `obsidian`. A program of that
+    name may also be Obsidian itself, or start it, so only the copy is accepted.
+    """
+    program = shutil.which("obsidian-cli")
+    if program is not None:
+        return program
+    paths = (os.path.expandvars(os.path.expanduser(path)) for path in _PROGRAMS[sys.platform])
+    return next((path for path in paths if _is_program(path)), None)
+
+
+def _is_program(path: str) -> bool:
+    try:
+        status = os.lstat(path)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_PROGRAM:
+            return False
+        with open(path, "rb") as file:
+            return os.access(path, os.X_OK) and file.read(4) in _MAGIC
+    except OSError:
+        return False
 
 
 def socket_path() -> str | None:
@@ -124,7 +174,21 @@ class SocketTransport(Struct, frozen=True):
         document = {"argv": list(argv), "tty": False, "cwd": os.path.expanduser("~")}
         data = json.dumps(document).encode("ascii") + b"\n"
         send = _send_to_pipe if sys.platform == "win32" else _send_to_socket
-        return _parse_reply(send(self.path, data, self.timeout + wait))
+        timeout = self.timeout + wait
+        return _parse_reply(_ask_once(self.path, timeout, lambda: send(self.path, data, timeout)))
+
+
+def _ask_once(name: str, timeout: float, ask: Callable[[], bytes]) -> bytes:
+    """Ask Obsidian, so that one that hangs costs a single timeout and not one for each request."""
+    if time.monotonic() < _silent_until.get(name, 0.0):
+        raise _timed_out(timeout)
+    try:
+        reply = ask()
+    except NoAnswer:
+        _silent_until[name] = time.monotonic() + SILENT_SECONDS
+        raise
+    _silent_until.pop(name, None)
+    return reply
 
 
 def _send_to_socket(path: str, request: bytes, timeout: float) -> bytes:
@@ -201,6 +265,10 @@ class ProgramTransport(Struct, frozen=True):
 
     def request(self, argv: Sequence[str], wait: float = 0.0) -> str:
         """Send a request and return the reply. Raises `Unreachable`."""
+        timeout = self.timeout + wait
+        return _parse_reply(_ask_once(self.program, timeout, lambda: self._run(argv, timeout)))
+
+    def _run(self, argv: Sequence[str], timeout: float) -> bytes:
         import tempfile
 
         with tempfile.TemporaryFile() as output:
@@ -214,15 +282,15 @@ class ProgramTransport(Struct, frozen=True):
             except OSError as error:
                 raise _not_running() from error
             try:
-                child.wait(self.timeout + wait)
+                child.wait(timeout)
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
-                raise _timed_out(self.timeout + wait) from None
+                raise _timed_out(timeout) from None
             if os.fstat(output.fileno()).st_size > MAX_ANSWER:
                 raise _too_long()
             output.seek(0)
-            return _parse_reply(output.read(MAX_ANSWER))
+            return output.read(MAX_ANSWER)
 
 
 def _parse_reply(reply: bytes) -> str:
@@ -244,8 +312,8 @@ def _not_running() -> Unreachable:
     return Unreachable("Obsidian is not running.", hint="Start it.")
 
 
-def _timed_out(seconds: float) -> Unreachable:
-    return Unreachable(
+def _timed_out(seconds: float) -> NoAnswer:
+    return NoAnswer(
         f"Obsidian did not answer within {seconds:g} seconds.",
         hint="A dialog may be open in it.",
         sent=True,

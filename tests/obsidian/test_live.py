@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -13,7 +15,7 @@ import pytest
 
 from obsidian_agent.errors import ObsidianError
 from obsidian_agent.obsidian.live import Obsidian, open_address
-from obsidian_agent.obsidian.transport import ProgramTransport, Unreachable
+from obsidian_agent.obsidian.transport import ProgramTransport, Unreachable, find_program
 from obsidian_stand_in import StandIn
 
 ODD_PATHS = ["A & B.md", "C# notes.md", "100%.md", 'it\'s "odd".md', "a=b.md", "日本 🎉.md"]
@@ -344,3 +346,31 @@ def test_a_program_that_hangs_is_ended(home: Path) -> None:
     program.chmod(0o755)
     with pytest.raises(Unreachable, match="did not answer"):
         ProgramTransport(str(program), 0.3).request(["version"])
+
+
+def test_an_obsidian_that_hangs_costs_one_timeout(home: Path) -> None:
+    calls = home / "calls"
+    program = home / "obsidian-cli"
+    program.write_text(f"#!/bin/sh\necho x >> {calls}\nexec sleep 600\n")
+    program.chmod(0o755)
+    transport = ProgramTransport(str(program), 0.3)
+    for _ in range(3):
+        with pytest.raises(Unreachable, match="did not answer"):
+            transport.request(["version"])
+    assert calls.read_text() == "x\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the location on Linux")
+def test_the_program_that_obsidian_registers_is_found_but_not_obsidian_itself(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(home / "nothing"))
+    registered = home / ".local" / "bin" / "obsidian"
+    registered.parent.mkdir(parents=True)
+    shutil.copy("/bin/true", registered)
+    assert find_program() == str(registered)
+    registered.write_text("#!/bin/sh\nexec /opt/Obsidian.AppImage\n")
+    assert find_program() is None
+    registered.unlink()
+    registered.symlink_to("/bin/true")
+    assert find_program() is None
