@@ -38,7 +38,7 @@ from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.policy import NOT_PERMITTED, Policy
 from obsidian_agent.plan.preview import PREVIEW_SECONDS, DoneItems, dry_run
 from obsidian_agent.plan.result import Preview, diff_of, summary_document
-from obsidian_agent.plan.validate import Validated
+from obsidian_agent.plan.validate import Validated, validate
 from obsidian_agent.services.executor import RunCommand, execute
 from obsidian_agent.services.focus import moved_selection
 from obsidian_agent.services.hooks import Hooks
@@ -107,10 +107,10 @@ class Plans(Struct, frozen=True):
         """Return the current policy for the user's plans. May block."""
         return self.make_policy("")
 
-    def context(self) -> RunContext:
+    def context(self, *, save: bool = True) -> RunContext:
         """Freeze the focus and the clock, after notes open in an editor are saved. May block."""
         vault = self.vault
-        if vault.store.editor is not None:
+        if save and vault.store.editor is not None:
             # A note that cannot be saved is reported before anything is written.
             with suppress(ObsidianAgentError):
                 vault.store.editor.save(None)
@@ -161,13 +161,17 @@ class Plans(Struct, frozen=True):
         options: PreviewOptions,
     ) -> Preview:
         tried = options.reusable_preview(values)
-        context = self.context() if tried is None else tried.context
+        checked = document
+        if tried is None and not isinstance(document, Validated):
+            checked = validate(document, self.tools, self.make_policy(options.agent))
+        is_valid = not isinstance(checked, Validated) or checked.plan is not None
+        context = self.context(save=is_valid) if tried is None else tried.context
         is_first_stage = not options.done
         if is_first_stage:
             self.hooks.fire("before_plan", plan=document)
         try:
             preview = tried or dry_run(
-                document,
+                checked,
                 self.tools,
                 self.make_policy(options.agent),
                 view,

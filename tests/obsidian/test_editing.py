@@ -38,6 +38,18 @@ def plan(tmp_path: Path, folder: Path) -> str:
     return str(file)
 
 
+def test_an_invalid_plan_saves_nothing_in_obsidian(
+    running: StandIn, folder: Path, plan: str, cli: Cli
+) -> None:
+    note = running.open_note("Day.md")
+    note.text += "typed"
+    document = json.loads(Path(plan).read_text())
+    document["steps"][0]["tool"] = "vault.noSuchTool"
+    Path(plan).write_text(json.dumps(document))
+    assert cli("preview", plan)["exit"] == 2
+    assert (folder / "Day.md").read_text() == OLD
+
+
 def warnings_of(result: dict[str, Any]) -> str:
     return " ".join(each["message"] for each in result["warnings"])
 
