@@ -21,7 +21,6 @@ from obsidian_agent.terminal_text import counted
 from obsidian_agent.tui.bindings import binding, bindings
 from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.diff_lines import Diff, DiffLine, joined, parse_diff
-from obsidian_agent.tui.notifications import announce
 from obsidian_agent.tui.screens.dialogs import ListScreen
 from obsidian_agent.tui.screens.workspace import Workspace
 from obsidian_agent.tui.turn.controller import PlanSource
@@ -297,6 +296,8 @@ class WaitingActions(Workspace):
 
     @work(group="inbox", exclusive=True, exit_on_error=False)
     async def _look_for_plans(self) -> None:
+        from obsidian_agent.tui.notifications import announce
+
         waiting = self.services.waiting
         stamp = await asyncio.to_thread(lambda: waiting.stamp)
         if stamp == self._inbox_stamp:
