@@ -11,7 +11,7 @@ import contextlib
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, Final
@@ -367,7 +367,9 @@ class RuleRunner:
                 return RuleOutcome(rule.name, reason=reason, run_id=result.run_id), ""
         plan_hash = preview.plan_hash or ""
         earlier = [plan for plan in self._plans.all() if plan.source == rule.source]
-        if any(plan.plan_hash == plan_hash for plan in earlier):
+        same = [plan for plan in earlier if plan.plan_hash == plan_hash]
+        if same:
+            self._drop(plan for plan in earlier if plan is not same[0])
             return RuleOutcome(rule.name, reason="The same plan waits already."), plan_hash
         if rule.proposed == plan_hash and not rule.cron:
             return RuleOutcome(rule.name, reason="You dropped this plan."), rule.proposed
@@ -379,9 +381,12 @@ class RuleRunner:
             changes=len(preview.change_set.changes),
             effects=effects_of(preview),
         )
-        for plan in earlier:
-            self._plans.drop(plan.id)
+        self._drop(earlier)
         return RuleOutcome(rule.name, waiting), plan_hash
+
+    def _drop(self, plans: Iterable[WaitingPlan]) -> None:
+        for plan in plans:
+            self._plans.drop(plan.id)
 
     def _preview(self, rule: Rule, now: datetime) -> Preview | Problem:
         try:
