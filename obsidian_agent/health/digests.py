@@ -6,6 +6,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from functools import cached_property, lru_cache
 from itertools import combinations, repeat
 from typing import Final
@@ -231,10 +232,18 @@ def _overdue(text: str, today: str) -> tuple[OverdueTask, ...]:
 
 
 def _due_before(text: str, today: str) -> str:
-    """Return the due date in the text of a task if it is before today, else ""."""
+    """Return the due date in the text of a task if it is a day before today, else ""."""
     match = _DUE.search(text)
     due = next(filter(None, match.groups())) if match is not None else ""
-    return due if due < today else ""
+    return due if due < today and _is_day(due) else ""
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _task_at(text: str, match: re.Match[str]) -> NoteTask:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set
@@ -108,8 +109,25 @@ def _unresolved(evidence: _Evidence, lost: _Lost) -> HealthFinding:
         subject=lost.name,
         text=f"“{lost.name}” leads nowhere.",
         evidence=reason if len(files) <= 1 else f"{len(files)} notes: {reason}",
-        repair=Repair(tuple(choices), preselected=len(files) == 1),
+        repair=Repair(tuple(choices), preselected=len(files) == 1 and _may_mean(lost, files[0])),
     )
+
+
+def _may_mean(lost: _Lost, file: VaultPath) -> bool:
+    """Return whether a name that also names a folder can mean a file.
+
+    A file of that name may have moved. But of "Flights/Overview" and a note with the title
+    "Overview", only the folder says whether they are the same.
+    """
+    target = lost.link.target
+    if "/" not in target or target_name(target) == file_name(file):
+        return True
+    folder = posixpath.dirname(target)
+    if is_relative(target):
+        folder = posixpath.normpath(posixpath.join(lost.source.parent.text, folder))
+    named = [spelling_key(name) for name in folder.split("/") if name not in ("", ".")]
+    actual = [spelling_key(name) for name in file.parent.parts]
+    return actual[-len(named) :] == named
 
 
 def _retarget(lost: _Lost, file: VaultPath) -> RepairChoice:

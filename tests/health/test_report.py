@@ -74,6 +74,28 @@ def test_a_similar_name_is_never_preselected(found: Examine, name: str, note: st
     assert repairs(finding)[0] is False
 
 
+@pytest.mark.parametrize(
+    ("name", "note", "preselected"),
+    [
+        ("Flights/Overview", "Hotels/n1", False),
+        ("Flights/Overview", "Trips/Flights/n1", True),
+        ("/Overview", "Hotels/n1", False),
+        ("./Overview", "Trips/n1", True),
+        ("../Overview", "Trips/n1", False),
+        ("Flights/Ada L", "People/Ada", False),
+        ("Flights/kick off", "Work/Kick-off", False),
+    ],
+)
+def test_a_folder_in_a_link_has_to_fit_unless_the_file_name_does(
+    found: Examine, name: str, note: str, preselected: bool
+) -> None:
+    text = "---\naliases: [Ada L]\n---\n# Overview\n"
+    files = {"Trips/A.md": f"[a](<{name}.md>)", f"{note}.md": text}
+    (finding,) = found(files, "unresolved-link")
+    assert finding.evidence
+    assert repairs(finding)[0] is preselected
+
+
 def test_a_tie_is_a_question(found: Examine) -> None:
     files = {"A.md": "[[kick off]]", "Kick-off.md": "", "B/Kick_off.md": ""}
     (finding,) = found(files, "unresolved-link")
@@ -281,14 +303,15 @@ def test_open_tasks_past_their_day_are_overdue(found: Examine) -> None:
 - [x] Done 📅 2026-11-01
 - [ ] Later [due:: 2026-11-23]
   - [/] Half done [due:: 2026-10-01]
+- [ ] No day 📅 2026-02-30
 """
     files = {"A.md": text, "B.md": f"```\n{text}```\n", "C.md": f"%%\n{text}\n%%\n```\n```\n{text}"}
     findings = found(files, "overdue-task")
     assert [(one.path, one.line) for one in findings] == [
         ("A.md", 1),
         ("A.md", 4),
-        ("C.md", 10),
-        ("C.md", 13),
+        ("C.md", 11),
+        ("C.md", 14),
     ]
 
 
