@@ -38,11 +38,9 @@ def with_links(
 
     A mention stays unchanged if a link would not work there, for example in code.
     """
-    excluded: set[int] = set()
+    remaining = list(_mentions(text, pattern))
     while True:
-        mentions = [
-            mention for mention in _mentions(text, pattern) if mention.start() not in excluded
-        ][: 1 if first else None]
+        mentions = remaining[:1] if first else remaining
         content, positions = _linked_text(text, mentions, name)
         linked = {link.start for link in links_in(encode(content))}
         ineffective = {
@@ -52,7 +50,7 @@ def with_links(
         }
         if not ineffective:
             return content, len(mentions)
-        excluded |= ineffective
+        remaining = [mention for mention in remaining if mention.start() not in ineffective]
 
 
 def _mentions(text: str, pattern: regex.Pattern[str]) -> Iterator[regex.Match[str]]:
@@ -60,12 +58,21 @@ def _mentions(text: str, pattern: regex.Pattern[str]) -> Iterator[regex.Match[st
 
     Headings, links, code, addresses and tags are excluded.
     """
+    matches = list(pattern.finditer(text))
+    if not matches:
+        return
     headings = [(heading.start, heading.end) for heading in edits.headings(text)]
-    for line in scan(text):
-        if line.hidden or any(start <= line.start < end for start, end in headings):
+    position = 0
+    for line in scan(text, stop=matches[-1].end()):
+        here = position
+        while position < len(matches) and matches[position].start() < line.end:
+            position += 1
+        if here == position or line.hidden:
+            continue
+        if any(start <= line.start < end for start, end in headings):
             continue
         protected = [match.span() for match in _PROTECTED.finditer(text, line.start, line.end)]
-        for match in pattern.finditer(text, line.start, line.end):
+        for match in matches[here:position]:
             if not any(start < match.end() and match.start() < end for start, end in protected):
                 yield match
 
