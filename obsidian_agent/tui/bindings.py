@@ -26,6 +26,7 @@ CONTEXTS: dict[str, str] = {
     "trust": "Agents, skills and instructions",
     "tasks": "Tasks of a conversation",
     "waiting": "Waiting plans",
+    "rules": "Rules",
     "prompt": "Message",
     "note": "Note",
     "plan": "Plan",
@@ -234,6 +235,8 @@ KEYS: tuple[Key, ...] = (
     Key("waiting.apply", "a", "apply", "Apply", "Apply the plan that is shown"),
     Key("waiting.apply_all", "A", "apply_all", "Apply all", "Apply all plans that are unchanged"),
     Key("waiting.drop", "d", "drop", "Drop", "Remove the plan without running it"),
+    Key("rules.new", "ctrl+n", "new", "New", "Make a rule in a form", display="^n"),
+    Key("rules.remove", "delete,d", "remove", "Remove", "Remove the rule; asks first"),
     Key("tasks.tick", "space", "tick", "Tick", "Tick or untick the task"),
     Key("tasks.undo", "u", "undo", "Undo", "Undo the plan's run"),
     Key(

@@ -272,6 +272,7 @@ class WaitingActions(Workspace):
 
     SLASH: ClassVar[tuple[Command, ...]] = (
         Command("plans", "Waiting plans", "Proposed by rules and other programs", "waiting_plans"),
+        Command("rules", "Rules", "Let plans wait when notes change or at a time", "rules"),
     )
 
     def watch_inbox(self) -> None:
@@ -319,6 +320,12 @@ class WaitingActions(Workspace):
             return
         screen = WaitingScreen(self.services.waiting, self.session.plans)
         self.app.push_screen(screen, self._look_at)
+
+    def action_rules(self) -> None:
+        """Show the rules of the vault."""
+        from obsidian_agent.tui.screens.rules import RulesScreen
+
+        self.app.push_screen(RulesScreen(self.services.rules, self.session))
 
     def _look_at(self, plan: WaitingPlan | None) -> None:
         if plan is None or not self.ensure_idle():
