@@ -9,7 +9,6 @@ from typing import Any
 from obsidian_agent.bootstrap import Wiring, build_session, open_rules, proposals_folder
 from obsidian_agent.services.rules import Rule
 from obsidian_agent.services.waiting_plans import WaitingPlans
-from obsidian_agent.tui.notifications import desktop_notification
 from obsidian_agent.tui.screens.waiting import WaitingList, WaitingScreen
 from support import MakeVault
 from tui.driving import driving_real
@@ -122,9 +121,3 @@ async def test_a_rule_proposes_while_the_app_is_open(make_vault: MakeVault, tmp_
         (root / "Inbox.md").write_text("# Inbox #done\n")
         await app.until(lambda: "✉ 1" in app.screen())
         assert (root / "Inbox.md").exists()
-
-
-def test_a_notification_holds_no_control_sequence() -> None:
-    text = desktop_notification("a\x07\x1b]9;b", "xterm")
-    assert text == "\x1b]9;a␇␛]9,b\x07"
-    assert desktop_notification("a", "foot").startswith("\x1b]777;notify;")

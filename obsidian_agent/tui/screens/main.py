@@ -295,6 +295,10 @@ class MainScreen(
         elif phase != "idle":
             self.post_message(self.Waiting("The answer is there"))
 
+    def plan_arrived(self, text: str) -> None:
+        self.notify(text, markup=False)
+        self.post_message(self.Waiting(text))
+
     # --- messages of the user ---------------------------------------------------------------------
 
     @on(Prompt.Sent)

@@ -297,8 +297,6 @@ class WaitingActions(Workspace):
 
     @work(group="inbox", exclusive=True, exit_on_error=False)
     async def _look_for_plans(self) -> None:
-        from obsidian_agent.tui.notifications import announce
-
         waiting = self.services.waiting
         stamp = await asyncio.to_thread(lambda: waiting.stamp)
         if stamp == self._inbox_stamp:
@@ -312,7 +310,11 @@ class WaitingActions(Workspace):
             if plan.source:
                 goal = terminal_text.shortened(plan.goal, 80)
                 source = terminal_text.shortened(plan.source, 40)
-                announce(self.app, f"A plan waits: {goal} ({source})")
+                self.plan_arrived(f"A plan waits: {goal} ({source})")
+
+    def plan_arrived(self, text: str) -> None:
+        """Report a new plan in the app and, while it has no focus, through the terminal."""
+        raise NotImplementedError
 
     def action_waiting_plans(self) -> None:
         """Show the plans that wait."""
