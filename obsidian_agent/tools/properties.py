@@ -33,7 +33,7 @@ from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.lines import scan
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
-from obsidian_agent.vault.refactor.queries import (
+from obsidian_agent.vault.refactor.query_renames import (
     PropertyInQueries,
     TagInQueries,
     ValueInQueries,

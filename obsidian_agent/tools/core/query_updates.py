@@ -9,7 +9,8 @@ from msgspec import Struct
 from obsidian_agent.errors import Problem
 from obsidian_agent.tools.core.tool import ToolContext
 from obsidian_agent.vault.paths.path import VaultPath
-from obsidian_agent.vault.refactor.queries import QueryFile, Rename, rewritten_files
+from obsidian_agent.vault.refactor.queries import QueryFile, rewritten_files
+from obsidian_agent.vault.refactor.query_renames import Rename
 from obsidian_agent.vault.refactor.rename_links import FileMoves
 from obsidian_agent.vault.views.changes import ModifyFile
 

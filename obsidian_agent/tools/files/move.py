@@ -23,7 +23,7 @@ from obsidian_agent.vault.links.resolve import file_name
 from obsidian_agent.vault.markdown.bases import base_links
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
-from obsidian_agent.vault.refactor.queries import move_in_queries
+from obsidian_agent.vault.refactor.query_renames import move_in_queries
 from obsidian_agent.vault.refactor.rename_links import (
     FileMoves,
     LinkChanges,

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse
-from obsidian_agent.vault.refactor.queries import (
+from obsidian_agent.vault.refactor.queries import RewrittenQueries, rewrite_queries
+from obsidian_agent.vault.refactor.query_renames import (
     PropertyInQueries,
-    RewrittenQueries,
     TagInQueries,
     ValueInQueries,
-    rewrite_queries,
 )
 from obsidian_agent.vault.refactor.tags import TagRename
 
