@@ -1,4 +1,4 @@
-"""Properties and tags of notes, values of lists, and Dataview's inline fields (`key:: value`)."""
+"""Properties of notes, values of lists, and Dataview's inline fields (`key:: value`)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError, VaultE
 from obsidian_agent.tools.core.lookup import (
     content_change,
     find_file,
-    find_folder,
     open_note,
     read_text,
-    unread_warnings,
 )
-from obsidian_agent.tools.core.models import ChangedFile, ChangedFiles, Items, NotesInput, ToolModel
+from obsidian_agent.tools.core.models import NotesInput, ToolModel
 from obsidian_agent.tools.core.query_updates import update_queries
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.vault.frontmatter.properties import (
@@ -28,17 +26,14 @@ from obsidian_agent.vault.frontmatter.properties import (
     read_properties,
 )
 from obsidian_agent.vault.frontmatter.yaml_nodes import parse
-from obsidian_agent.vault.index.index import tag_key
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.lines import scan
 from obsidian_agent.vault.paths import path as paths
-from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.paths.path import PathUse
 from obsidian_agent.vault.refactor.query_renames import (
     PropertyInQueries,
-    TagInQueries,
     ValueInQueries,
 )
-from obsidian_agent.vault.refactor.tags import TagRename, retag, untag
 from obsidian_agent.vault.text import encode
 from obsidian_agent.vault.views.changes import ModifyFile
 
@@ -47,9 +42,7 @@ _FIELD: Final = re.compile(
     r"[ \t]*(?P<value>[^\r\n]*?)[ \t]*\r?\n?",
     re.UNICODE,
 )
-
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,10})?")
-
 _LINKS: Final = re.compile(r"\[\[[^\[\]]+\]\](?:[ \t]*,[ \t]*\[\[[^\[\]]+\]\])+")
 
 
@@ -492,115 +485,3 @@ def _without(text: str, spans: list[tuple[int, int]]) -> str:
     for start, end in reversed(spans):
         text = text[:start] + text[end:]
     return text
-
-
-class ListTagsInput(NotesInput):
-    pass
-
-
-class CountedTag(ToolModel):
-    tag: str = Field(description="Without #, in the spelling that comes first.")
-    count: int = Field(description="The number of notes.")
-
-
-@tool("vault.listTags", Risk.READ_ONLY)
-def list_tags(args: ListTagsInput, ctx: ToolContext) -> Proposal[Items[CountedTag]]:
-    """List the tags of the vault, a folder or some notes, with the number of notes of each.
-
-    They are in alphabetical order.
-    """
-    index = ctx.view.index
-    names: dict[str, str] = {}
-    counts: dict[str, int] = {}
-    notes = args.notes(ctx)
-    for path in notes:
-        for tag in index.facts(path).tags:
-            key = tag_key(tag)
-            names.setdefault(key, tag)
-            counts[key] = counts.get(key, 0) + 1
-    items = [CountedTag(tag=names[key], count=counts[key]) for key in sorted(names)]
-    return Proposal(Items.of(items), warnings=unread_warnings(index, notes))
-
-
-class RenameTagInput(ToolModel):
-    from_: str = Field(
-        alias="from",
-        min_length=1,
-        description="The tag, with or without #; tags nested below it follow.",
-    )
-    to: str = Field(min_length=1)
-    folder: PathText | None = None
-
-
-@tool("vault.renameTag", Risk.WRITES)
-def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
-    """Rename a tag everywhere, in properties, text and queries; nested tags follow."""
-    rename = TagRename.parse(args.from_, args.to)
-    index = ctx.view.index
-    files: list[ChangedFile] = []
-    changes: list[ModifyFile] = []
-    warnings: list[Problem] = []
-    folder = find_folder(ctx.view, args.folder)
-    for path in index.tagged(rename.old, folder):
-        try:
-            paths.parse(path.text, PathUse.UPDATE)
-            content, count = retag(ctx.view.read(path), rename, path.text)
-        except VaultError as error:
-            warnings.append(
-                Problem(
-                    error.code,
-                    f"The tags of {path} are unchanged: {error.message}",
-                    path=path.text,
-                )
-            )
-            continue
-        if count:
-            files.append(ChangedFile(path=path.text, count=count))
-            changes.append(ModifyFile(path, content))
-            ctx.show(changes)
-    is_partial = bool(args.folder) or bool(warnings)
-    queries = update_queries(ctx, TagInQueries(rename), changes, is_partial=is_partial)
-    files = _with_counts(files, queries.counts)
-    warnings += queries.warnings
-    if not files and not warnings:
-        warnings.append(
-            Problem("TEXT_NOT_FOUND", f"No note has the tag #{rename.old}, so nothing is renamed.")
-        )
-    return Proposal(
-        ChangedFiles.of(files),
-        queries.changes,
-        (*warnings, *unread_warnings(index, index.notes(folder))),
-    )
-
-
-def _with_counts(files: list[ChangedFile], counts: Mapping[VaultPath, int]) -> list[ChangedFile]:
-    totals = {file.path: file.count for file in files}
-    for path, count in counts.items():
-        totals[path.text] = totals.get(path.text, 0) + count
-    return [ChangedFile(path=path, count=count) for path, count in sorted(totals.items())]
-
-
-class RemoveTagsInput(ToolModel):
-    path: PathText = Field(min_length=1)
-    tags: list[str] | None = Field(
-        default=None, description="With or without #, without nested tags; all tags by default."
-    )
-
-
-class RemoveTagsOutput(ToolModel):
-    path: str
-    count: int = Field(description="The number of removed tags.")
-    changed: bool
-
-
-@tool("vault.removeTags", Risk.WRITES)
-def remove_tags(args: RemoveTagsInput, ctx: ToolContext) -> Proposal[RemoveTagsOutput]:
-    """Remove tags from a note, from its properties and its text.
-
-    vault.setFrontmatter only changes tags in properties.
-    """
-    path = find_file(ctx.view, args.path, PathUse.UPDATE)
-    before = ctx.view.read(path)
-    after, count = untag(before, args.tags, path.text)
-    output = RemoveTagsOutput(path=path.text, count=count, changed=after != before)
-    return Proposal(output, (ModifyFile(path, after),) if after != before else ())
