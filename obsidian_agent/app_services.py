@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import TokensUsed
-from obsidian_agent.agent.privacy.record import Ledger
+from obsidian_agent.agent.privacy.ledger import Ledger
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.terminal_text import counted
 from obsidian_agent.threads.manager import ThreadManager

@@ -31,7 +31,8 @@ from obsidian_agent.vault.views.disk import DiskView
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.mcp_tools import McpConnection, McpTools
-    from obsidian_agent.agent.privacy.record import AuditRecord, Ledger
+    from obsidian_agent.agent.privacy.ledger import Ledger
+    from obsidian_agent.agent.privacy.record import AuditRecord
     from obsidian_agent.agent.trace import Trace
     from obsidian_agent.agent.turn.preparation import TurnConfig
     from obsidian_agent.agent.usage import MonthlyCost
@@ -136,7 +137,7 @@ def open_threads(wiring: Wiring) -> ThreadStore:
 
 def open_ledger(wiring: Wiring) -> Ledger:
     """Open the ledger of what was sent to models."""
-    from obsidian_agent.agent.privacy.record import Ledger
+    from obsidian_agent.agent.privacy.ledger import Ledger
 
     return Ledger(open_record(wiring))
 

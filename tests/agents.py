@@ -17,7 +17,8 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.planner import Planner, PlanRequest
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
-from obsidian_agent.agent.privacy.record import AuditRecord, Ledger
+from obsidian_agent.agent.privacy.ledger import Ledger
+from obsidian_agent.agent.privacy.record import AuditRecord
 from obsidian_agent.agent.replies import Sampling
 from obsidian_agent.agent.streaming import stream
 from obsidian_agent.agent.turn.loop import Agent, Vault

@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from obsidian_agent.agent.privacy.consent import Grants, SharedPart
-from obsidian_agent.agent.privacy.record import Sending
+from obsidian_agent.agent.privacy.ledger import Sending
 from obsidian_agent.providers.base import ChatMessage, ToolCall
 
 CANCELLED = '{"error": {"code": "CANCELLED", "message": "User cancelled tool execution"}}'

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from obsidian_agent import budget
 from obsidian_agent.agent.privacy.consent import Level, SharedPart
-from obsidian_agent.agent.privacy.record import Ledger, Sending
+from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.agent.turn.calls import read_call, with_arguments
 from obsidian_agent.agent.turn.read_calls import prepare
 from obsidian_agent.budget import OutOfBudget

@@ -29,7 +29,7 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.planner import Planner, PlanRequest
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, SharedPart
-from obsidian_agent.agent.privacy.record import Ledger, Sending
+from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.agent.replies import Reply, Sampling, receive
 from obsidian_agent.agent.usage import Meter

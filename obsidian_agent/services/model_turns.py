@@ -30,7 +30,7 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.planner import Planner, PlanRequest
 from obsidian_agent.agent.privacy.consent import REFUSED, ApproveShare, ShareDecision, ShareRequest
-from obsidian_agent.agent.privacy.record import Ledger
+from obsidian_agent.agent.privacy.ledger import Ledger
 from obsidian_agent.agent.replies import Sampling
 from obsidian_agent.agent.token_budget import WindowUse
 from obsidian_agent.agent.turn.loop import Agent, Vault

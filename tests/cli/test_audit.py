@@ -12,7 +12,8 @@ import pytest
 
 from agents import Desk, Person, call, calls, only, scripted
 from obsidian_agent.agent.privacy.consent import Level, SharedPart, SharingRules
-from obsidian_agent.agent.privacy.record import KINDS, AuditRecord, Ledger, Sending
+from obsidian_agent.agent.privacy.ledger import Ledger, Sending
+from obsidian_agent.agent.privacy.record import KINDS, AuditRecord
 from obsidian_agent.bootstrap import Wiring, build_session, build_shared_vault, open_record
 from obsidian_agent.cli.main import main
 from obsidian_agent.errors import VaultError

@@ -23,9 +23,6 @@ no text of notes.
 | trust | path (mcp/SERVER/TOOL for a tool of an MCP server), sha256 (null: trust withdrawn). |
 | command | id, name, ok: a command run in Obsidian. |
 | run, undo, redo, recover | runId, and the number of changes by kind. |
-
-`Ledger` is the part about content sent to models: it lists the files and how much of them was sent.
-Content that cannot be recorded is not sent.
 """
 
 from __future__ import annotations
@@ -42,8 +39,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 from msgspec import Struct
 
-from obsidian_agent.agent.privacy.consent import AllowedBy, Level, SharedPart
-from obsidian_agent.errors import ConfigError, Problem
+from obsidian_agent.errors import Problem
 from obsidian_agent.state_files import file_lock, make_private, open_append, replace_file, write_all
 
 Kind = Literal[
@@ -63,17 +59,14 @@ Kind = Literal[
     "recover",
 ]
 """The kind of an entry; the table above lists its fields."""
-
 KINDS: Final = frozenset(get_args(Kind))
-
 START: Final = "0" * 64
+
 MAX_BYTES: Final = 4 * 1024 * 1024
 """Bytes of one file; a further line begins a new file, which continues the chain."""
 
 MAX_DENIED: Final = 20
 """Paths of one denial: a plan over a whole folder may have thousands of the same kind."""
-
-_LEVELS: Final[Mapping[str, int]] = {level.name.lower(): int(level) for level in Level}
 
 _LINE: Final = re.compile(
     rb'(\{"n": (\d+), "prev": "([0-9a-f]{64})".*), "hash": "([0-9a-f]{64})"\}\n', re.DOTALL
@@ -285,103 +278,3 @@ def _value(value: object) -> str:
             return "; ".join(_value(item) for item in value)
         case _:
             return str(value)
-
-
-class Sending(Struct, frozen=True):
-    """A text about to be sent, with its parts of files and the reason why each may be sent."""
-
-    tool: str
-    call_id: str
-    text: str
-    parts: tuple[tuple[SharedPart, AllowedBy], ...]
-
-
-class FileRead(Struct, frozen=True):
-    """A file that was sent: the highest level ("name", "preview" or "text"), to whom, how often."""
-
-    path: str
-    shared: str
-    providers: tuple[str, ...]
-    times: int
-
-
-class Ledger(Struct, frozen=True):
-    """The ledger of one vault."""
-
-    record: AuditRecord
-
-    def write(
-        self,
-        sendings: Iterable[Sending],
-        *,
-        provider: str,
-        address: str,
-        conversation: str,
-        before: Iterable[Mapping[str, Any]] = (),
-    ) -> None:
-        """Record durably what is about to be sent, after the entries `before` it.
-
-        Raise `ConfigError` LEDGER_ERROR.
-        """
-        head = {
-            "kind": "sent",
-            "provider": provider,
-            "address": address,
-            "conversation": conversation,
-        }
-        sent = [{**head, **_entry(sending)} for sending in sendings if sending.parts]
-        entries = [*before, *sent]
-        if not entries:
-            return
-        try:
-            self.record.append(entries)
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            message = (
-                f"Nothing was sent, because the record {self.record.file} "
-                f"cannot be written: {reason}."
-            )
-            raise ConfigError(
-                message,
-                code="LEDGER_ERROR",
-                hint="Make room, or correct the permissions of that file.",
-            ) from error
-
-    def files_read(self, conversation: str) -> list[FileRead]:
-        """Return the files sent in a conversation, by descending level."""
-        files_read: dict[str, FileRead] = {}
-        for entry in self.entries():
-            files = entry.get("files") if entry.get("conversation") == conversation else None
-            for file in files if isinstance(files, list) else ():
-                path, shared = str(file.get("path", "")), str(file.get("shared", "name"))
-                if not path:
-                    continue
-                old = files_read.get(path) or FileRead(path, "name", (), 0)
-                most = max(old.shared, shared, key=lambda level: _LEVELS.get(level, 0))
-                providers = tuple(dict.fromkeys((*old.providers, str(entry.get("provider", "")))))
-                files_read[path] = FileRead(path, most, providers, old.times + 1)
-        return sorted(
-            files_read.values(), key=lambda file: (-_LEVELS.get(file.shared, 0), file.path)
-        )
-
-    def entries(self) -> list[Mapping[str, Any]]:
-        """Return all entries of kind "sent", oldest first."""
-        return [entry for entry in self.record.entries() if entry.get("kind") == "sent"]
-
-
-def _entry(sending: Sending) -> dict[str, Any]:
-    return {
-        "tool": sending.tool,
-        "callId": sending.call_id,
-        "characters": len(sending.text),
-        "sha256": hashlib.sha256(sending.text.encode("utf-8", "surrogatepass")).hexdigest(),
-        "files": [
-            {
-                "path": part.path,
-                "shared": part.level.name.lower(),
-                "characters": part.characters,
-                "allowedBy": allowed_by,
-            }
-            for part, allowed_by in sending.parts
-        ],
-    }

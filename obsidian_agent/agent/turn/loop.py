@@ -33,7 +33,7 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.privacy.consent import ApproveShare, Gate
-from obsidian_agent.agent.privacy.record import Ledger, Sending
+from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import new_mark
 from obsidian_agent.agent.replies import Reply, Sampling, receive
 from obsidian_agent.agent.summaries import omit_old_results

@@ -34,7 +34,7 @@ from obsidian_agent.agent.privacy.consent import (
     ShareRequest,
     tokens_of,
 )
-from obsidian_agent.agent.privacy.record import Sending
+from obsidian_agent.agent.privacy.ledger import Sending
 from obsidian_agent.agent.replies import Sampling
 from obsidian_agent.agent.summaries import old_part, summarize
 from obsidian_agent.agent.token_budget import (

@@ -18,7 +18,7 @@ from msgspec import Struct, field
 
 from obsidian_agent.agent.events import Emit, ToolCallFinished, ToolCallStarted
 from obsidian_agent.agent.privacy.consent import ShareRequest
-from obsidian_agent.agent.privacy.record import Sending
+from obsidian_agent.agent.privacy.ledger import Sending
 from obsidian_agent.agent.privacy.untrusted_text import fence, neutral
 from obsidian_agent.agent.turn.calls import (
     BadCall,

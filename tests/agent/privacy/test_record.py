@@ -19,7 +19,8 @@ from agents import Desk, call, calls, only, played, results, scripted
 from obsidian_agent.agent.events import TurnFailed
 from obsidian_agent.agent.privacy import record as module
 from obsidian_agent.agent.privacy.consent import Level, ShareDecision, SharedPart
-from obsidian_agent.agent.privacy.record import AuditRecord, Ledger, Sending, Verified
+from obsidian_agent.agent.privacy.ledger import Ledger, Sending
+from obsidian_agent.agent.privacy.record import AuditRecord, Verified
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.providers.base import ChatDelta, ChatRequest
