@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +24,15 @@ from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.agent.turn.calls import read_call, with_arguments
 from obsidian_agent.agent.turn.read_calls import prepare
 from obsidian_agent.budget import OutOfBudget
-from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem, VaultError
+from obsidian_agent.errors import (
+    ConfigError,
+    ObsidianAgentError,
+    PlanError,
+    Problem,
+    ToolError,
+    VaultError,
+)
+from obsidian_agent.integrations.mcp_reading import Answer, named_file
 from obsidian_agent.integrations.proposals import ClientProposal, Outcome
 from obsidian_agent.integrations.shared_view import SharedFilesCache, SharedView
 from obsidian_agent.plan.arguments import parse_input
@@ -47,7 +55,7 @@ from obsidian_agent.services.waiting_plans import WaitingPlans
 from obsidian_agent.tools.core.tool import RunContext, ToolContext
 from obsidian_agent.vault.views.changes import ChangeSet
 from obsidian_agent.vault.views.overlay import OverlayVault
-from obsidian_agent.vault.views.view import VaultView, locate_by_name
+from obsidian_agent.vault.views.view import VaultView
 
 CALL_SECONDS: Final = 60.0
 """Seconds of a client's call without the writing of changes; most clients wait for a minute."""
@@ -93,28 +101,45 @@ class SharedVault(Struct, frozen=True):
 
         Raise the tool's errors. Blocks.
         """
+
+        def run(view: SharedView, context: RunContext) -> Answer:
+            named = _with_paths(args, view)
+            call = with_arguments(read_call(tool, self.plans.tools), named)
+            result = prepare(call, view, context)
+            allowed = (item.path for item in result.items if not view.is_hidden(item.path))
+            shared = result.shared(frozenset(path.text for path in allowed))
+            document = dict(shared.document or {})
+            if only:
+                document = {name: document[name] for name in only if name in document}
+            return Answer(document, shared.parts)
+
+        return self.answer(tool, run)
+
+    def answer(self, tool: str, work: Callable[[SharedView, RunContext], Answer]) -> dict[str, Any]:
+        """Return the document of an answer that `work` makes of the shared notes.
+
+        The rules for `tool` apply. Raise its errors. Blocks.
+        """
         called = {"agent": self.client, "tool": tool}
         try:
             with self._limited():
-                document = self._read(tool, args, only)
+                answer = self._answer(tool, work)
         except ObsidianAgentError as error:
             self.ledger.record.note("call", **called, decision="deny", rule=error.problem().code)
             raise
-        return document
+        entry = {"kind": "call", **called, "decision": "allow"}
+        self._note(tool, answer.document, answer.parts, before=(entry,))
+        return answer.document
 
-    def _read(self, tool: str, args: Mapping[str, Any], only: tuple[str, ...]) -> dict[str, Any]:
+    def _answer(self, tool: str, work: Callable[[SharedView, RunContext], Answer]) -> Answer:
         if (rule := self.plans.make_policy(self.client).on_call(tool)).decision == "deny":
             raise ConfigError(
                 f"{tool} is not allowed by the rule {rule.rule} ({rule.source}).",
                 code="PERMISSION_DENIED",
             )
         view = self._view(followed=True)
-        read = with_arguments(read_call(tool, self.plans.tools), _with_suffix(args, view))
         try:
-            result = prepare(read, view, self._context(view))
-            shared = result.shared(
-                frozenset(item.path.text for item in result.items if not view.is_hidden(item.path))
-            )
+            return work(view, self._context(view))
         except VaultError as error:
             if error.code != "FILE_NOT_FOUND":
                 raise
@@ -123,11 +148,17 @@ class SharedVault(Struct, frozen=True):
                 code=error.code,
                 path=error.path,
             ) from None
-        document = dict(shared.document or {})
-        if only:
-            document = {name: document[name] for name in only if name in document}
-        call = {"kind": "call", "agent": self.client, "tool": tool, "decision": "allow"}
-        self._note(tool, document, shared.parts, before=(call,))
+
+    def plan(self, work: Callable[[SharedView], dict[str, Any]]) -> dict[str, Any]:
+        """Return a plan that `work` makes of the shared notes, if it can be carried out.
+
+        Raise `PlanError` if not. Blocks.
+        """
+        with self._limited():
+            document = work(self._view(followed=True))
+            checked = self._preview(document)[0]
+        if checked.errors:
+            raise PlanError("The change is not possible.", problems=checked.errors)
         return document
 
     def preview(self, plan: object) -> dict[str, Any]:
@@ -283,6 +314,8 @@ class SharedVault(Struct, frozen=True):
         """
         plan_id = document["planId"]
         self._note_proposal(plan_id, outcome=outcome.status)
+        if outcome.status == "applied":
+            self.vault.stored_index()  # the client's next call sees what it proposed
         if outcome.status in ("applied", "refused"):
             self.waiting.drop(plan_id)
         return {
@@ -352,19 +385,18 @@ def _without_path(problem: Problem) -> Problem:
     )
 
 
-def _with_suffix(args: Mapping[str, Any], view: VaultView) -> dict[str, Any]:
-    """Add the missing `.md` to paths of notes in the arguments."""
-
-    def complete(name: object) -> object:
-        try:
-            entry = locate_by_name(view, name, "file") if isinstance(name, str) else None
-        except VaultError:
-            return name
-        return name if entry is None else entry.path.text
-
+def _with_paths(args: Mapping[str, Any], view: SharedView) -> dict[str, Any]:
+    """Replace names of notes in the arguments by their paths."""
     completed = dict(args)
-    if "path" in args:
-        completed["path"] = complete(args["path"])
+    if isinstance(args.get("path"), str):
+        completed["path"] = named_file(view, args["path"])
     if isinstance(args.get("filePaths"), list):
-        completed["filePaths"] = [complete(name) for name in args["filePaths"]]
+        completed["filePaths"] = [_path_or_name(view, name) for name in args["filePaths"]]
     return completed
+
+
+def _path_or_name(view: SharedView, name: object) -> object:
+    try:
+        return named_file(view, name) if isinstance(name, str) else name
+    except ToolError:
+        return name  # the entry of this file says that it does not exist

@@ -7,25 +7,38 @@ an answer, is decided again as it is on disk then.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
+from typing import Any, Final, TypeVar
 
 from obsidian_agent import budget
 from obsidian_agent.agent.privacy.consent import Gate, Grants, Level
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.policy import SharingRules
+from obsidian_agent.tools.text.tasks import DUE_MARKS, ListedTask, ListTasksInput, tasks_in
 from obsidian_agent.vault.filesystem.store import VaultStore, missing
 from obsidian_agent.vault.index.file_names import FileNames
 from obsidian_agent.vault.index.index import NO_FACTS, Facts, NoteContent, PathCache, is_note_path
 from obsidian_agent.vault.index.name_search import NameFinder
+from obsidian_agent.vault.index.stamps import read_stamp
 from obsidian_agent.vault.index.stored import StoredIndex
-from obsidian_agent.vault.index.text_search import Needle
+from obsidian_agent.vault.index.text_search import Needle, exact_needle
 from obsidian_agent.vault.index.word_query import QueryWord
 from obsidian_agent.vault.index.words import WordCount
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.views.disk import DiskView
 from obsidian_agent.vault.views.filtered import FilteredIndex, FilteredView
+
+_TASK: Final = re.compile(rb"[-*+.)][ \t]+\[(?:[^\]\r\n\x80-\xff]|[\xc0-\xff][\x80-\xbf]+)\]")
+"""A list item that begins with a box of one character."""
+
+
+MAX_RESULTS: Final = 64
+"""Results of queries over the whole vault that are stored for one state of the index."""
+
+Value = TypeVar("Value")
 
 
 class SharedFileSet:
@@ -50,12 +63,23 @@ class SharedFileSet:
             known = before._decisions
         changed = index.changed.delta.files
         gate, vault_path = _gate(rules, FileNames(store)), PathCache()
+        self._store, self._vault_path = store, vault_path
         self._decisions: dict[str, bool] = {
             text: known[text]
             if text in known and text not in changed
             else gate.allowed(vault_path(text), Level.TEXT) is not None
             for text in budget.checked(index.file_paths())
         }
+        self._facts: dict[str, Facts] = {}
+        self._with_tasks: dict[str, bool] = {}
+        self._due: dict[str, tuple[ListedTask, ...]] = {}
+        self._results: dict[tuple[object, ...], Any] = {}
+        if known and before is not None:
+            self._facts, self._with_tasks = dict(before._facts), dict(before._with_tasks)
+            self._due = dict(before._due)
+            for text in changed.keys() | index.changed.delta.stale:
+                for cache in (self._facts, self._with_tasks, self._due):
+                    cache.pop(text, None)
         self.paths = frozenset(text for text, shared in self._decisions.items() if shared)
         self.hidden = frozenset(self._decisions.keys() - self.paths)
         self.folders = frozenset({ROOT.text, *_folders_of(self.paths)})
@@ -65,6 +89,70 @@ class SharedFileSet:
     def notes(self) -> Sequence[str]:
         """The sorted paths of the shared notes."""
         return sorted(filter(is_note_path, self.paths))
+
+    @cached_property
+    def latest(self) -> Sequence[VaultPath]:
+        """The shared notes, the one that was modified last first."""
+        times = self.modified_ns
+        return [*map(self._vault_path, sorted(times, key=lambda text: (-times[text], text)))]
+
+    def remember(self, key: tuple[object, ...], make: Callable[[], Value]) -> Value:
+        """Return the result of `make`, from its first call with this key in this state."""
+        if key not in self._results:
+            if len(self._results) >= MAX_RESULTS:
+                self._results.clear()
+            self._results[key] = make()
+        result: Value = self._results[key]
+        return result
+
+    @cached_property
+    def tasks_due(self) -> Sequence[ListedTask]:
+        """The tasks with a due date in the shared notes, the earliest first."""
+        return sorted(self._tasks_due(), key=lambda task: task.due or "")
+
+    def _tasks_due(self) -> Iterator[ListedTask]:
+        """Yield the tasks with a due date, by path and line."""
+        needles = [needle for mark in DUE_MARKS if (needle := exact_needle(mark)) is not None]
+        notes = set().union(*(self.index.may_hold(ROOT, needle) for needle in needles))
+        for text in budget.checked(sorted(notes & self.notes_with_tasks)):
+            if text not in self._due:
+                path = self._vault_path(text)
+                data = self.index.text(path)
+                note = "" if isinstance(data, Problem) else data.decode(errors="replace")
+                tasks = tasks_in(ListTasksInput(status="all"), path, note)
+                self._due[text] = tuple(task for task in tasks if task.due is not None)
+            yield from self._due[text]
+
+    @cached_property
+    def modified_ns(self) -> Mapping[str, int]:
+        """The times at which the shared notes were modified, in nanoseconds since the epoch."""
+        snapshot, changed = self.index.snapshot, self.index.changed.stamps
+        times = {
+            text: stamp[1] for text, stamp in zip(snapshot.paths, snapshot.stamps(), strict=True)
+        }
+        times |= {text: stamp.mtime_ns for text, stamp in changed.items()}
+        for text in self.index.changed.delta.files.keys() - changed.keys():
+            stamp = read_stamp(self._store, self._vault_path(text))
+            times[text] = 0 if stamp is None else stamp.mtime_ns
+        return {text: times[text] for text in self.notes}
+
+    @cached_property
+    def notes_with_tasks(self) -> frozenset[str]:
+        """The shared notes with a line that looks like a task."""
+        for text in budget.checked(self.notes):
+            if text not in self._with_tasks:
+                data = self.index.text(self._vault_path(text))
+                self._with_tasks[text] = isinstance(data, bytes) and bool(_TASK.search(data))
+        return frozenset(text for text in self.notes if self._with_tasks[text])
+
+    def facts(self, path: VaultPath) -> Facts:
+        """Return the facts of a file; `NO_FACTS` for a hidden one."""
+        if path.text not in self.paths:
+            return NO_FACTS
+        facts = self._facts.get(path.text)
+        if facts is None:
+            facts = self._facts[path.text] = self.index.facts(path)
+        return facts
 
 
 class SharedFilesCache:
@@ -107,6 +195,14 @@ class SharedView(FilteredView):
     def _unlisted(self) -> frozenset[str]:
         return self.files.unlisted
 
+    def is_hidden(self, path: VaultPath) -> bool:
+        if path.text not in self.files.paths:
+            return super().is_hidden(path)
+        hidden = self._hidden.get(path.text)
+        if hidden is None:  # the names of a file are looked at again, but not its folder
+            hidden = self._hidden[path.text] = any(map(self.is_denied, self.inner.names(path)))
+        return hidden
+
     def is_listed(self, path: VaultPath) -> bool:
         return path.text in self.files.paths or not self.is_hidden(path)
 
@@ -139,13 +235,15 @@ class SharedIndex(FilteredIndex):
         return map(self._vault_path, self._notes_below(folder))
 
     def note_count(self, folder: VaultPath) -> int:
+        if folder.is_root:
+            return len(self._files.notes)
         return sum(1 for _ in self._notes_below(folder))
 
     def files(self) -> Iterator[VaultPath]:
         return map(self._vault_path, sorted(self._files.paths))
 
     def facts(self, path: VaultPath) -> Facts:
-        return self._stored.facts(path) if path.text in self._files.paths else NO_FACTS
+        return self._files.facts(path)
 
     def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteContent]:
         shared = self._files.paths

@@ -72,7 +72,8 @@ DENIED: Final[Mapping[str, Any]] = {
 OUR_TOOL: Final = re.compile(
     rf"(?:mcp__{SERVER}__|{SERVER}[_.:/ ])?"
     r"(search_notes|read_note|read_multiple_notes|list_directory|get_frontmatter|get_backlinks"
-    r"|preview_plan|propose_plan)"
+    r"|get_note_outline|get_vault_overview|list_tasks|get_periodic_note|get_plan_language"
+    r"|propose_note|propose_append|propose_properties|propose_move|preview_plan|propose_plan)"
     rf"(?: \({SERVER} MCP Server\))?"
 )
 """Names that agents display for the tools of our MCP server. Group 1 is the tool's own name."""

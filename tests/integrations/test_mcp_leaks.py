@@ -77,6 +77,7 @@ OUTSIDE: Final = {"Shared/Out": "../../outside"}
 """A link that leads out of the vault: its name is shared, and it is never followed."""
 OWN: Final = "vault/.obsidian-agent/vault.json"
 """The id of the vault, which the program writes with the first run."""
+PERIODS: Final = ("day", "week", "month", "quarter", "year")
 PATHS: Final = (
     *SHARED,
     *HIDDEN,
@@ -179,10 +180,26 @@ class Caller:
             ("get_frontmatter", {"path": path}),
             ("get_backlinks", {"path": path}),
             ("search_notes", {"query": word, "offset": self.random.choice((0, 1))}),
+            ("search_notes", self.some(query=word, folder=path, tag=word, sort="modified")),
+            ("search_notes", {"properties": {self.random.choice(WORDS): word}}),
+            ("read_note", {"path": path, "section": word}),
+            ("get_note_outline", {"path": path}),
+            ("get_vault_overview", self.some(folder=path)),
+            ("list_tasks", self.some(folder=path, text=word, status="all", dueBefore="2027")),
+            ("list_tasks", self.some(path=path, tag=word)),
+            ("get_periodic_note", self.some(period=self.random.choice(PERIODS), offset=1)),
+            ("propose_note", {"path": path, "content": word}),
+            ("propose_append", {"path": path, "content": word}),
+            ("propose_properties", {"path": path, "addTags": ["x"]}),
+            ("propose_move", {"path": path, "to": self.path()}),
             ("propose_plan", {"plan": self.plan()}),
-            *[("preview_plan", {"plan": self.plan()})] * 8,
+            *[("preview_plan", {"plan": self.plan()})] * 20,
         ]
         return self.random.choice(calls)
+
+    def some(self, **args: Any) -> dict[str, Any]:
+        """Return some of these arguments."""
+        return {name: value for name, value in args.items() if self.random.random() < 0.5}
 
     def path(self) -> str:
         """Return a path, half of the time one of a shared note: other calls soon fail."""

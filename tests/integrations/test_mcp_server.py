@@ -31,6 +31,7 @@ from obsidian_agent.integrations.proposals import (
     proposal_socket,
 )
 from obsidian_agent.integrations.shared_vault import SharedVault
+from obsidian_agent.providers.other_agent import OUR_TOOL
 from obsidian_agent.tools.search import search
 from obsidian_agent.vault.filesystem.store import VaultStore
 from support import MakeVault
@@ -132,22 +133,222 @@ def served(make_vault: MakeVault, tmp_path: Path) -> Served:
 
 
 def test_a_client_finds_the_tools_under_the_names_that_people_know(served: Served) -> None:
-    async def names(client: Client) -> dict[str, list[str]]:
+    async def names(client: Client) -> dict[str, set[str]]:
         return {
-            tool.name: sorted(tool.input_schema["properties"])
+            tool.name: set(tool.input_schema["properties"])
             for tool in (await client.list_tools()).tools
         }
 
-    assert served.with_client(names) == {
-        "search_notes": ["limit", "offset", "query"],
-        "read_note": ["offset", "path"],
-        "read_multiple_notes": ["paths"],
-        "list_directory": ["path"],
-        "get_frontmatter": ["path"],
-        "get_backlinks": ["path"],
-        "preview_plan": ["plan"],
-        "propose_plan": ["plan"],
+    promised = {
+        "search_notes": {"limit", "query"},
+        "read_note": {"path"},
+        "read_multiple_notes": {"paths"},
+        "list_directory": {"path"},
+        "get_frontmatter": {"path"},
+        "get_backlinks": {"path"},
+        "preview_plan": {"plan"},
+        "propose_plan": {"plan"},
     }
+    offered = served.with_client(names)
+    assert {name: promised[name] & offered[name] for name in promised} == promised
+    assert "run_plan" not in offered
+
+
+def test_every_tool_says_what_it_does_and_what_its_arguments_mean(served: Served) -> None:
+    async def listed(client: Client) -> Any:
+        return (await client.list_tools()).tools, client.server_capabilities
+
+    tools, capabilities = served.with_client(listed)
+    assert capabilities.prompts is None, "there are none"
+    assert capabilities.resources is not None
+    for tool in tools:
+        assert OUR_TOOL.fullmatch(tool.name), "agents in the app may call it"
+        assert tool.title, tool.name
+        assert tool.description, tool.name
+        assert tool.output_schema is None, "a result is sent once, as text"
+        hints = tool.annotations
+        proposes = tool.name.startswith("propose_")
+        assert (hints.read_only_hint, hints.idempotent_hint) == (not proposes, not proposes)
+        assert (hints.destructive_hint, hints.open_world_hint) == (False, False)
+        for name, field in tool.input_schema["properties"].items():
+            assert field.get("description"), f"{tool.name}: {name}"
+    schemas = {tool.name: tool.input_schema["properties"] for tool in tools}
+    steps = schemas["propose_plan"]["plan"]["properties"]["steps"]["items"]
+    assert {"id", "tool", "args", "foreach", "when"} <= steps["properties"].keys()
+
+
+def test_the_plan_language_is_a_resource_and_a_tool(served: Served) -> None:
+    async def read(client: Client) -> Any:
+        (resource,) = (await client.list_resources()).resources
+        (text,) = (await client.read_resource(resource.uri)).contents
+        return text.text, *await served.each(
+            client,
+            (
+                ("get_plan_language", {}),
+                ("get_plan_language", {"tools": ["vault.rename"]}),
+                ("get_plan_language", {"tools": ["vault.renam"]}),
+            ),
+        )
+
+    text, whole, some, none = served.with_client(read)
+    assert whole == {"language": text}
+    examples = [line for line in text.splitlines() if line.startswith('{"version":"1.0"')]
+    assert len(examples) >= 2
+    assert "vault.setFrontmatter*" in text
+    assert "updateLinks" in some["tools"]
+    assert "Did you mean 'vault.rename'?" in none["refused"]
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (("search_notes", {"query": "a", "limit": 0}), "'limit' must be at least 1"),
+        (("search_notes", {"query": "a", "limit": 10**6}), "'limit' must be at most 50"),
+        (("search_notes", {"query": "a", "offset": -1}), "'offset' must be at least 0"),
+        (("search_notes", {"q": "a"}), "Unknown field 'q'."),
+        (("read_note", {}), "'path' is missing."),
+        (("read_note", {"path": 7}), "'path' must be text, not the number 7."),
+        (("read_multiple_notes", {"paths": []}), "'paths'"),
+        (("list_tasks", {"dueBefore": "x", "limit": 500}), "'limit' must be at most 200"),
+        (("propose_properties", {"path": "Shared/Team.md"}), "give at least one of set"),
+        (("read_notes", {}), "There is no tool 'read_notes'. Did you mean 'read_note'?"),
+    ],
+)
+def test_wrong_arguments_are_explained(
+    served: Served, call: tuple[str, dict[str, Any]], sentence: str
+) -> None:
+    (answer,) = served.ask(call)
+    assert sentence in answer["refused"]
+
+
+MORE = {
+    "Shared/Big/Garden plan.md": "---\ntags: [garden]\nstatus: active\naliases: [Backyard]\n---\n"
+    "# Beds\nTomatoes and basil.\nA second line.\n\n# Tools\n- [ ] buy a spade 📅 2026-04-01\n"
+    "- [x] rake\n",
+    "Shared/Kitchen.md": "---\nstatus: done\n---\nBasil in the kitchen.\n- [ ] cook #food\n",
+    "Shared/A/Twin.md": "One.\n",
+    "Shared/B/Twin.md": "Two.\n",
+    "Private/Backyard.md": "CANARY-4 Tomatoes and basil #garden\n- [ ] CANARY-5 📅 2026-03-01\n",
+    "Private/Only here.md": "CANARY-6\n",
+}
+
+
+def test_notes_are_found_by_words_filters_and_names(served: Served) -> None:
+    write_all(served.vault, MORE)
+    found, quoted, active, tagged, latest, none = served.ask(
+        ("search_notes", {"query": "basil tomatoes"}),
+        ("search_notes", {"query": '"in the kitchen"'}),
+        ("search_notes", {"query": "basil", "properties": {"status": "active"}}),
+        ("search_notes", {"tag": "#garden"}),
+        ("search_notes", {"folder": "Shared/Big"}),
+        ("search_notes", {"query": "basil", "folder": "Shared/A"}),
+    )
+    garden = "Shared/Big/Garden plan.md"
+    assert [match["path"] for match in found["matches"]] == [garden, "Shared/Kitchen.md"]
+    assert found["matches"][0] == {
+        "path": garden,
+        "line": 7,
+        "heading": "Beds",
+        "preview": "Tomatoes and basil.\nA second line.",
+    }
+    assert quoted["matches"][0]["path"] == "Shared/Kitchen.md"
+    for answer in (active, tagged, latest):
+        assert [match["path"] for match in answer["matches"]] == [garden]
+    assert none == {"matches": [], "total": 0, "hasMore": False}
+    by_name, by_alias, twins, hidden = served.ask(
+        ("read_note", {"path": "garden plan"}),
+        ("read_note", {"path": "Backyard"}),
+        ("read_note", {"path": "Twin"}),
+        ("read_note", {"path": "Only here"}),
+    )
+    assert by_name["path"] == by_alias["path"] == garden
+    assert "2 notes are called 'Twin': Shared/A/Twin.md, Shared/B/Twin.md" in twins["refused"]
+    assert "Only here does not exist or is not shared" in hidden["refused"]
+
+
+def test_parts_of_notes_and_of_the_vault_are_read(served: Served) -> None:
+    write_all(served.vault, MORE)
+    section, no_section, outline, overview, tasks, due, day = served.ask(
+        ("read_note", {"path": "Garden plan", "section": "Tools"}),
+        ("read_note", {"path": "Garden plan", "section": "Seeds"}),
+        ("get_note_outline", {"path": "Shared/Plan.md"}),
+        ("get_vault_overview", {}),
+        ("list_tasks", {}),
+        ("list_tasks", {"dueBefore": "2027-01-01"}),
+        ("get_periodic_note", {"period": "day"}),
+    )
+    assert section["content"] == "- [ ] buy a spade 📅 2026-04-01\n- [x] rake"
+    assert "The headings are “Beds”, “Tools”." in no_section["refused"]
+    assert outline["links"] == [{"to": "Shared/Team.md", "lines": [4]}]
+    assert overview["notes"] == 7
+    assert overview["folders"] == [{"path": "Shared", "notes": 7}]
+    assert overview["tags"] == [{"tag": "garden", "notes": 1}]
+    assert overview["properties"][0] == {
+        "name": "status",
+        "notes": 3,
+        "values": ["active", "done"],
+    }
+    assert [task["text"] for task in tasks["tasks"]] == ["buy a spade 📅 2026-04-01", "cook #food"]
+    assert [task["due"] for task in due["tasks"]] == ["2026-04-01"]
+    assert not day["exists"]
+    assert "CANARY" not in json.dumps([overview, tasks, due, outline])
+
+
+CHANGES: list[tuple[str, dict[str, Any], str, str]] = [
+    (
+        "propose_note",
+        {"path": "Shared/New note", "content": "$steps.x ${vaultName}\n"},
+        "Shared/New note.md",
+        "$steps.x ${vaultName}\n",
+    ),
+    (
+        "propose_append",
+        {"path": "Team", "content": "Cleo ${title}"},
+        "Shared/Team.md",
+        "Ada and Ben\nCleo ${title}\n",
+    ),
+    (
+        "propose_properties",
+        {"path": "Team.md", "set": {"size": 2}, "addTags": ["#people"]},
+        "Shared/Team.md",
+        "---\nsize: 2\ntags:\n  - people\n---\nAda and Ben\n",
+    ),
+    (
+        "propose_move",
+        {"path": "Team", "to": "Shared/Deep/"},
+        "Shared/Deep/Team.md",
+        "Ada and Ben\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("tool", "args", "path", "text"), CHANGES)
+def test_a_simple_proposal_waits_and_does_what_it_says_once_it_is_approved(
+    served: Served, tool: str, args: dict[str, Any], path: str, text: str
+) -> None:
+    before = tree(served.vault)
+    (proposed,) = served.ask((tool, args))
+    assert tree(served.vault) == before
+    assert proposed["preview"]["valid"]
+    assert main(["plans", "run", proposed["planId"], "--yes", *served.places]) == 0
+    assert (served.vault / path).read_text() == text
+
+
+def test_a_simple_proposal_that_cannot_be_carried_out_is_not_stored(
+    served: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = served.ask(
+        ("propose_note", {"path": "Shared/Team", "content": "x"}),
+        ("propose_append", {"path": "Private/Diary.md", "content": "x"}),
+        ("propose_append", {"path": "Shared/Team", "content": "x", "heading": "None"}),
+        ("propose_move", {"path": "Shared/Team", "to": "Shared/Plan.md"}),
+        ("propose_move", {"path": "Shared/Team", "to": "../Team.md"}),
+    )
+    codes = [json.loads(answer["refused"])["error"]["code"] for answer in answers]
+    assert codes[:4] == ["FILE_EXISTS", "FILE_NOT_FOUND", "MARKER_NOT_FOUND", "FILE_EXISTS"]
+    assert codes[4] in ("PATH_OUTSIDE_VAULT", "PATH_INVALID")
+    assert main(["plans", "list", "--json", *served.places]) == 0
+    assert json.loads(capsys.readouterr().out)["plans"] == []
 
 
 def test_the_name_of_a_note_goes_without_its_extension(served: Served) -> None:

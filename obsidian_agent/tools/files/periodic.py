@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import date, datetime, timedelta
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
@@ -184,14 +184,16 @@ class _Periods:
 
     @cached_property
     def _notes(self) -> list[VaultPath]:
-        entries = self._ctx.view.walk(ROOT)
-        return [entry.path for entry in entries if entry.kind == "file" and entry.path.is_note]
+        return list(self._ctx.view.notes(ROOT))
 
     @cached_property
     def _habit(self) -> _Habit:
-        entries = self._ctx.view.walk(ROOT)
-        folders = [entry.path for entry in entries if entry.kind == "folder"]
-        return _habit(self._period, self._notes, folders)
+        return _habit(self._period, self._notes, self._folders())
+
+    def _folders(self) -> Iterator[VaultPath]:
+        for entry in self._ctx.view.walk(ROOT):
+            if entry.kind == "folder":
+                yield entry.path
 
     @cached_property
     def _template(self) -> str | None:

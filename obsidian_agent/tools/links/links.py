@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import takewhile
 from typing import Final
 
@@ -90,16 +91,18 @@ def get_backlinks(args: LinksInput, ctx: ToolContext) -> Proposal[Items[LinkItem
     index = ctx.view.index
     items: list[LinkItem] = []
     for source in index.backlinks(path):
-        try:
-            links = _links(ctx.view, source)
-        except VaultError:
-            continue
-        items += [
-            _item(source.text, link)
-            for link in links
-            if link.target and index.resolve(link.target, source) == path
-        ]
+        with suppress(VaultError):
+            items += links_from(source, path, ctx.view)
     return _sorted_items(items, unread_warnings(index))
+
+
+def links_from(source: VaultPath, path: VaultPath, view: VaultView) -> list[LinkItem]:
+    """Return the links of one file to another. Raise VaultError if it cannot be read."""
+    return [
+        _item(source.text, link)
+        for link in _links(view, source)
+        if link.target and view.index.resolve(link.target, source) == path
+    ]
 
 
 @tool("vault.getOutgoingLinks", Risk.READ_ONLY, aliases=("get_outgoing_links",))

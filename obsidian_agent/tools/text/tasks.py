@@ -49,6 +49,9 @@ from obsidian_agent.vault.views.changes import ModifyFile
 
 DateStyle = Literal["emoji", "field"]
 Priority = Literal["highest", "high", "medium", "low", "lowest"]
+DUE_MARKS: Final = ("📅", "📆", "🗓", "due::", "@due(")
+"""The texts of which one is in every task with a due date."""
+
 _DUE: Final = re.compile(
     r"(?:📅|📆|🗓)\ufe0f?\s*(\d{4}-\d{2}-\d{2})|[\[(]due::\s*(\d{4}-\d{2}-\d{2})\s*[\])]"
     r"|@due\((\d{4}-\d{2}-\d{2})\)"
@@ -151,12 +154,14 @@ def list_tasks(args: ListTasksInput, ctx: ToolContext) -> Proposal[Items[ListedT
     """
     problems: list[Problem] = []
     items = [
-        item
-        for path, text in args.texts(ctx, problems)
-        for item in _of_note(args, path, text)
-        if _matches(args, item)
+        item for path, text in args.texts(ctx, problems) for item in tasks_in(args, path, text)
     ]
     return Proposal(Items.of(items), warnings=tuple(problems))
+
+
+def tasks_in(args: ListTasksInput, path: VaultPath, text: str) -> Iterator[ListedTask]:
+    """Yield the tasks of a note that match the arguments."""
+    return (item for item in _of_note(args, path, text) if fits_task(args, item))
 
 
 def _of_note(args: ListTasksInput, path: VaultPath, text: str) -> Iterator[ListedTask]:
@@ -179,7 +184,8 @@ def _of_note(args: ListTasksInput, path: VaultPath, text: str) -> Iterator[Liste
         )
 
 
-def _matches(args: ListTasksInput, item: ListedTask) -> bool:
+def fits_task(args: ListTasksInput, item: ListedTask) -> bool:
+    """Return whether a task has the status, tag, text and due date of the arguments."""
     if args.status != "all" and _state(item.status) != args.status:
         return False
     if args.tag is not None and not any(
