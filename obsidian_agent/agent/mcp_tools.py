@@ -30,6 +30,7 @@ from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.config.settings import McpServer
 from obsidian_agent.errors import ConfigError, Problem, ServerError
 from obsidian_agent.plan.policy import Policy
+from obsidian_agent.plan.result import Verdict
 from obsidian_agent.providers.base import ToolOffer
 from obsidian_agent.state_files import replace_file
 
@@ -41,7 +42,9 @@ MAX_CALL_ARGUMENTS: Final = 100_000
 """Characters of one call's arguments as JSON."""
 RETRY_SECONDS: Final = 60.0
 """Seconds before a server that failed is tried again, so that turns don't wait for it."""
-_WIRE: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+MAX_NAME: Final = 64
+"""Characters of the name of a function that every service accepts."""
+_NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 class ToolAnswer(Struct, frozen=True):
@@ -99,6 +102,11 @@ class OfferedTool(Struct, frozen=True):
     tool: str
     offer: ToolOffer
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names that rules can give the tool: its full name, and the one that models call."""
+        return _full_name(self.server, self.tool), self.offer.name
+
 
 class McpTools(Struct):
     """The tools of the configured servers, while the program runs.
@@ -149,18 +157,25 @@ class McpTools(Struct):
             if isinstance(tools, Problem):
                 await emit(Notice(tools))
                 continue
-            permitted = [
-                tool for tool in tools if policy.on_call(_wire(name, tool)).decision != "deny"
-            ]
-            for tool in await self._accepted(name, permitted, approve, emit):
+            offers: list[tuple[ServerTool, OfferedTool]] = []
+            for tool in tools:
                 offer = _offer(name, tool)
                 if offer is None:
                     message = (
                         f"A tool of the MCP server {name} cannot be offered: {tool.name[:60]!r}."
                     )
                     await emit(Notice(Problem("MCP_TOOL_LEFT_OUT", message)))
-                else:
-                    offered[offer.name] = OfferedTool(name, tool.name, offer)
+                    continue
+                server_tool = OfferedTool(name, tool.name, offer)
+                if _verdict(policy, server_tool).decision != "deny":
+                    offers.append((tool, server_tool))
+            accepted = await self._accepted(name, [tool for tool, _ in offers], approve, emit)
+            names = {tool.name for tool in accepted}
+            offered |= {
+                server_tool.offer.name: server_tool
+                for tool, server_tool in offers
+                if tool.name in names
+            }
         return offered
 
     async def call(
@@ -208,7 +223,7 @@ class McpTools(Struct):
 
     async def _allowed_by(self, tool: OfferedTool, grants: Grants) -> str:
         """Return the reason why a call needs no question, or "". Raise if a rule forbids it."""
-        verdict = (await asyncio.to_thread(self.policy)).on_call(tool.offer.name)
+        verdict = _verdict(await asyncio.to_thread(self.policy), tool)
         if verdict.decision == "deny":
             await self._note(
                 "denial",
@@ -349,22 +364,40 @@ async def _decide(request: ShareRequest, approve: ApproveShare, emit: Emit) -> s
     return "" if decision.scope == "no" else decision.scope
 
 
-def _wire(server: str, tool: ServerTool) -> str:
-    """Return the name of a tool for models and in rules."""
-    return f"mcp__{server}__{tool.name}"
+def _verdict(policy: Policy, tool: OfferedTool) -> Verdict:
+    """Return the verdict on a tool. A rule may name it as its server or as models do."""
+    verdicts = [policy.on_call(name) for name in tool.names]
+    for decision in ("deny", "allow"):
+        for verdict in verdicts:
+            if verdict.decision == decision:
+                return verdict
+    return verdicts[0]
+
+
+def _full_name(server: str, tool: str) -> str:
+    return f"mcp__{server}__{tool}"
+
+
+def _callable_name(name: str) -> str:
+    """Return a name that models can call: the same, or with a hash if it had to change."""
+    plain = _NOT_IN_NAMES.sub("_", name)
+    if plain == name and len(name) <= MAX_NAME:
+        return name
+    end = "_" + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return plain[: MAX_NAME - len(end)] + end
 
 
 def _offer(server: str, tool: ServerTool) -> ToolOffer | None:
     """Return the function to offer, or None if models would not accept it."""
-    name = _wire(server, tool)
     try:
         size = len(json.dumps(tool.schema))
     except (ValueError, RecursionError):
         return None
-    if not _WIRE.fullmatch(name) or size > MAX_SCHEMA or tool.schema.get("type") != "object":
+    if size > MAX_SCHEMA or tool.schema.get("type") != "object":
         return None
     text = neutral(tool.description)[:MAX_DESCRIPTION]
     description = f"Of the MCP server {server}, which says: {text}"
+    name = _callable_name(_full_name(server, tool.name))
     return ToolOffer(name, description, _neutralized(tool.schema))
 
 

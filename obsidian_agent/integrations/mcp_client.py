@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -136,7 +137,10 @@ class Connection:
                 async with asyncio.timeout(START_SECONDS):
                     client = await stack.enter_async_context(
                         Client(
-                            transport, client_info=about, cache=None, input_required_max_rounds=1
+                            _repaired(transport, self._log),
+                            client_info=about,
+                            cache=None,
+                            input_required_max_rounds=1,
                         )
                     )
                 self._log.begin(f"connected, protocol {client.protocol_version}\n")
@@ -209,6 +213,58 @@ def _text_of(part: Any) -> str:
             return f"{part.name}: {part.uri}"
         case _:
             return f"[{part.type}, omitted]"
+
+
+@contextlib.asynccontextmanager
+async def _repaired(
+    transport: AbstractAsyncContextManager[Streams], log: ProcessLog
+) -> AsyncIterator[Streams]:
+    """Repair the lists of tools on their way from a server, before the SDK refuses them whole."""
+    async with transport as (read, write):
+        forward, repaired = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+
+        async def pass_on() -> None:
+            async with forward:
+                async for message in read:
+                    if isinstance(message, SessionMessage):
+                        _repair(message, log)
+                    await forward.send(message)
+
+        task = asyncio.ensure_future(pass_on())
+        try:
+            yield repaired, write
+        finally:
+            task.cancel()
+            forward.close()
+            repaired.close()
+
+
+def _repair(message: SessionMessage, log: ProcessLog) -> None:
+    """Replace the tools in an answer by what this program uses of them; drop unusable ones."""
+    result = getattr(message.message, "result", None)
+    if not isinstance(result, dict) or not isinstance(result.get("tools"), list):
+        return
+    tools = [tool for entry in result["tools"] if (tool := _tool(entry)) is not None]
+    if len(tools) < len(result["tools"]):
+        log.write(f"{len(result['tools']) - len(tools)} tools without a name were ignored\n")
+    result["tools"] = tools
+
+
+def _tool(entry: object) -> dict[str, Any] | None:
+    """Return a tool's name, description and schema; None without a name.
+
+    A tool whose schema is missing, or describes no object, accepts any.
+    """
+    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str) or not entry["name"]:
+        return None
+    schemas = (entry.get(key) for key in ("inputSchema", "input_schema", "parameters"))
+    schema = next((schema for schema in schemas if isinstance(schema, dict)), {})
+    if schema.get("type", "object") != "object":
+        schema = {}
+    tool = {"name": entry["name"], "inputSchema": {**schema, "type": "object"}}
+    if isinstance(entry.get("description"), str):
+        tool["description"] = entry["description"]
+    return tool
 
 
 # --- transports ------------------------------------------------------------------------------

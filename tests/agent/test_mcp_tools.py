@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -202,17 +203,75 @@ def test_what_a_description_says_stays_text(desk: Desk) -> None:
     assert EVIL in desk.asked[0].text, "the person sees it whole; the screen makes it harmless"
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [tool("a b"), tool("x" * 70), tool(extra="y" * 20_000), tool("quote\x1b[2J")],
-    ids=lambda each: each["name"][:8],
-)
-def test_a_tool_that_cannot_be_offered_is_told(desk: Desk, bad: dict[str, Any]) -> None:
-    desk.script(bad, tool("good"))
+def test_a_tool_that_cannot_be_offered_is_told(desk: Desk) -> None:
+    desk.script(tool(extra="y" * 20_000), tool("good"))
     assert list(desk.offered()) == ["mcp__desk__good"]
     assert [event.problem.code for event in desk.events if isinstance(event, Notice)] == [
         "MCP_TOOL_LEFT_OUT"
     ]
+
+
+ODD: list[Any] = [
+    {"name": "bare"},
+    {"name": "null", "inputSchema": None, "description": None},
+    {"name": "listed", "inputSchema": ["a"]},
+    {"name": "text", "inputSchema": {"type": "string"}},
+    {"name": "foreign", "parameters": {"properties": {"q": {"type": "string"}}}},
+    {"name": "wrong", "inputSchema": {"type": "object"}, "outputSchema": {"type": 7}, "title": 3},
+    {"name": "hints", "inputSchema": {"type": "object"}, "annotations": "none", "icons": 1},
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda each: each["name"])
+def test_an_odd_tool_is_offered_and_does_not_take_the_others_away(
+    desk: Desk, odd: dict[str, Any]
+) -> None:
+    desk.script(odd, tool("good"), **{odd["name"]: "got ARGUMENTS", "good": "fine"})
+    found = desk.offered()
+    assert sorted(found) == sorted(["mcp__desk__good", f"mcp__desk__{odd['name']}"])
+    assert found[f"mcp__desk__{odd['name']}"].offer.parameters["type"] == "object"
+    assert desk.call(odd["name"], q="x") == ToolAnswer('got {"q": "x"}')
+    assert desk.call("good") == ToolAnswer("fine")
+
+
+@pytest.mark.parametrize("nameless", [None, "look", 7, {}, {"name": ""}, {"name": 5}])
+def test_what_is_not_a_tool_is_ignored(desk: Desk, nameless: Any) -> None:
+    desk.script(nameless, tool("good"))
+    assert list(desk.offered()) == ["mcp__desk__good"]
+
+
+@pytest.mark.parametrize(
+    "name", ["files.read", "a b", "x" * 70, "naïve/путь", "quote\x1b[2J", "y" * 53]
+)
+def test_a_name_that_models_cannot_call_is_mapped_and_called_by_its_own(
+    desk: Desk, name: str
+) -> None:
+    other = name[:-1] + "?"
+    desk.script(tool(name), tool(other), **{name: "one", other: "two"})
+    offered = desk.offered()
+    assert {item.tool for item in offered.values()} == {name, other}
+    assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", called) for called in offered)
+
+    async def ask(tools: McpTools) -> list[ToolAnswer | None]:
+        found = await tools.offered(desk.approve, desk.emit)
+        return [
+            await tools.call(item, {}, desk.approve, Grants(), desk.emit, "c")
+            for item in sorted(found.values(), key=lambda item: item.tool != name)
+        ]
+
+    assert desk.play(ask) == [ToolAnswer("one"), ToolAnswer("two")]
+
+
+@pytest.mark.parametrize("pattern", ["mcp__desk__files.read", "mcp__desk__files_read_*"])
+def test_a_rule_names_a_mapped_tool_by_either_name(desk: Desk, pattern: str) -> None:
+    desk.script(tool("files.read"), tool("good"), **{"files.read": "read"})
+    desk.policy = Policy(limits=(PolicyLimits(tools_deny=(pattern,)),))
+    assert list(desk.offered()) == ["mcp__desk__good"]
+    desk.policy = Policy(tools_allow=(pattern,))
+    desk.asked.clear()
+    (called,) = set(desk.offered()) - {"mcp__desk__good"}
+    assert desk.call(called.removeprefix("mcp__desk__")) == ToolAnswer("read")
+    assert "call" not in [request.kind for request in desk.asked]
 
 
 def test_a_server_that_cannot_be_started_is_told_once_in_a_while_and_hinders_nobody(
