@@ -34,7 +34,7 @@ from obsidian_agent.integrations.mcp_inputs import (
     PropertiesInput,
     ReadNoteInput,
     ReadNotesInput,
-    SearchInput,
+    SearchNotesInput,
     TasksInput,
     schema_of,
 )
@@ -46,7 +46,7 @@ Document = dict[str, Any]
 
 
 class Effect(Enum):
-    """What a call does in addition to its answer."""
+    """The effect of a call, in addition to its answer."""
 
     READS = "reads"
     PREVIEWS = "previews"
@@ -153,7 +153,7 @@ _TOOLS: Final = (
         description="Find notes by words in their names, aliases, headings, tags and text, best "
         "first, each with the passage that holds most of the query. Filter by folder, tag and "
         "property; without a query the filters list notes, the latest first.",
-        input=SearchInput,
+        input=SearchNotesInput,
         call=lambda vault, args: vault.answer(
             "vault.searchText",
             lambda view, context: mcp_reading.search_notes(view, context, args),

@@ -26,20 +26,16 @@ _FOLDER: Final = "Only notes below this folder; by default the whole vault."
 _OFFSET: Final = "Number of results to skip: the next page starts at offset + limit."
 
 
-class NoInput(ToolModel):
-    """No arguments."""
-
-
 class NoteInput(ToolModel):
     path: str = Field(min_length=1, description=_NOTE)
 
 
-class Page(ToolModel):
+class PageInput(ToolModel):
     limit: Whole = Field(default=50, ge=1, le=MAX_ROWS, description="Maximum number of results.")
     offset: Whole = Field(default=0, ge=0, description=_OFFSET)
 
 
-class SearchInput(ToolModel):
+class SearchNotesInput(ToolModel):
     query: str = Field(
         default="",
         max_length=MAX_QUERY,
@@ -88,7 +84,7 @@ class ListDirectoryInput(ToolModel):
     offset: Whole = Field(default=0, ge=0, description=_OFFSET)
 
 
-class BacklinksInput(NoteInput, Page):
+class BacklinksInput(NoteInput, PageInput):
     pass
 
 
@@ -96,7 +92,7 @@ class OverviewInput(ToolModel):
     folder: str | None = Field(default=None, description=_FOLDER)
 
 
-class TasksInput(Page):
+class TasksInput(PageInput):
     folder: str | None = Field(default=None, description=_FOLDER)
     path: str | None = Field(default=None, description="Only the tasks of this note.")
     status: Literal["open", "done", "all"] = Field(
@@ -194,10 +190,10 @@ def _compact(schema: Any, definitions: Mapping[str, Any] = NO_DEFINITIONS) -> An
             name = reference.rpartition("/")[2]
             return _compact({**definitions[name], **more}, definitions)
         case {"anyOf": list(options), **more}:
-            kept: list[Any] = [option for option in options if option != {"type": "null"}]
-            if len(kept) == 1:
-                return _compact({**kept[0], **more}, definitions)
-            return _fields({"anyOf": kept, **more}, definitions)
+            others: list[Any] = [option for option in options if option != {"type": "null"}]
+            if len(others) == 1:
+                return _compact({**others[0], **more}, definitions)
+            return _fields({"anyOf": others, **more}, definitions)
         case dict():
             return _fields(schema, definitions)
         case list():

@@ -23,7 +23,7 @@ from obsidian_agent.integrations.mcp_inputs import (
     OverviewInput,
     PeriodicNoteInput,
     ReadNoteInput,
-    SearchInput,
+    SearchNotesInput,
     TasksInput,
 )
 from obsidian_agent.integrations.shared_view import SharedView
@@ -59,7 +59,7 @@ MAX_NAMED: Final = 5
 Document = dict[str, Any]
 
 
-class Answer(Struct, frozen=True):
+class ReadAnswer(Struct, frozen=True):
     """A document for the client, and the parts of files in it."""
 
     document: Document
@@ -103,7 +103,7 @@ def named_file(view: SharedView, name: str) -> str:
 # --- search ---
 
 
-def search_notes(view: SharedView, context: RunContext, args: SearchInput) -> Answer:
+def search_notes(view: SharedView, context: RunContext, args: SearchNotesInput) -> ReadAnswer:
     """Return the notes that match a query and filters, each with its best passage."""
     folder = find_folder(view, args.folder)
     condition = Condition(folder=folder.text or None, tag=args.tag, property=args.properties)
@@ -129,7 +129,7 @@ def search_notes(view: SharedView, context: RunContext, args: SearchInput) -> An
     page = [path for path in paths[args.offset : end] if not view.is_hidden(path)]
     rows = [_hit(view, path, ranking) for path in budget.checked(page)]
     document = {"matches": rows, "total": len(paths), "hasMore": end < len(paths)}
-    return Answer(document, _parts(rows, Level.PREVIEW))
+    return ReadAnswer(document, _parts(rows, Level.PREVIEW))
 
 
 def _filters(condition: Condition) -> bool:
@@ -155,11 +155,11 @@ def _hit(view: SharedView, path: VaultPath, ranking: Ranking | None) -> Document
     data = view.index.text(path)
     text = data.decode(errors="replace") if isinstance(data, bytes) else ""
     passage = ranking.query.passage(text, ranking.weights)
-    first, shown = passage_text(text, passage)
+    first, around = passage_text(text, passage)
     hit: Document = {"path": path.text, "line": first}
     if passage.heading:
         hit["heading"] = passage.heading
-    return hit | {"preview": shown}
+    return hit | {"preview": around}
 
 
 def passage_text(text: str, passage: Passage) -> tuple[int, str]:
@@ -188,7 +188,7 @@ def passage_text(text: str, passage: Passage) -> tuple[int, str]:
 # --- one note ---
 
 
-def read_section(view: SharedView, args: ReadNoteInput) -> Answer:
+def read_section(view: SharedView, args: ReadNoteInput) -> ReadAnswer:
     """Return the section of a note below a heading."""
     assert args.section is not None
     path = find_file(view, named_file(view, args.path))
@@ -202,10 +202,10 @@ def read_section(view: SharedView, args: ReadNoteInput) -> Answer:
         "content": content[:MAX_CONTENT],
         "truncated": len(content) > MAX_CONTENT,
     }
-    return Answer(document, (SharedPart(path.text, Level.TEXT, len(content[:MAX_CONTENT])),))
+    return ReadAnswer(document, (SharedPart(path.text, Level.TEXT, len(content[:MAX_CONTENT])),))
 
 
-def backlinks(view: SharedView, args: BacklinksInput) -> Answer:
+def backlinks(view: SharedView, args: BacklinksInput) -> ReadAnswer:
     """Return the links to a file, those of `limit` notes."""
     path = find_file(view, named_file(view, args.path))
     sources = view.index.backlinks(path)
@@ -220,17 +220,17 @@ def backlinks(view: SharedView, args: BacklinksInput) -> Answer:
         "notes": len(sources),
         "hasMore": end < len(sources),
     }
-    return Answer(document, _parts(rows, Level.PREVIEW))
+    return ReadAnswer(document, _parts(rows, Level.PREVIEW))
 
 
 # --- the whole vault ---
 
 
-def overview(view: SharedView, args: OverviewInput) -> Answer:
+def overview(view: SharedView, args: OverviewInput) -> ReadAnswer:
     """Return the folders, tags and properties of the notes below a folder, with counts."""
     folder = find_folder(view, args.folder)
     document = view.files.remember(("overview", folder.text), lambda: _overview(view, folder))
-    return Answer(document, (SharedPart(folder.text, Level.PREVIEW, len(_text(document))),))
+    return ReadAnswer(document, (SharedPart(folder.text, Level.PREVIEW, len(_text(document))),))
 
 
 def _overview(view: SharedView, folder: VaultPath) -> Document:
@@ -269,7 +269,7 @@ def _overview(view: SharedView, folder: VaultPath) -> Document:
     }
 
 
-def list_tasks(view: SharedView, args: TasksInput) -> Answer:
+def list_tasks(view: SharedView, args: TasksInput) -> ReadAnswer:
     """Return a page of tasks, by note, or by due date if one is asked for."""
     if args.path is not None and args.folder is not None:
         raise ToolError("Give only one of path and folder.")
@@ -289,11 +289,11 @@ def list_tasks(view: SharedView, args: TasksInput) -> Answer:
     else:
         tasks = _tasks(view, args, conditions)
     vault_path = PathCache()
-    shown = (task for task in tasks if not view.is_hidden(vault_path(task.path)))
-    rows = [_task_row(task, args.status) for task in islice(shown, end + 1)]
+    visible = (task for task in tasks if not view.is_hidden(vault_path(task.path)))
+    rows = [_task_row(task, args.status) for task in islice(visible, end + 1)]
     page = rows[args.offset : end]
     document: Document = {"tasks": page, "hasMore": len(rows) > end}
-    return Answer(document, _parts(page, Level.PREVIEW))
+    return ReadAnswer(document, _parts(page, Level.PREVIEW))
 
 
 def _tasks(view: SharedView, args: TasksInput, conditions: ListTasksInput) -> Iterator[ListedTask]:
@@ -303,12 +303,12 @@ def _tasks(view: SharedView, args: TasksInput, conditions: ListTasksInput) -> It
         notes = [find_file(view, named_file(view, args.path)).text]
     else:
         folder = find_folder(view, args.folder)
-        kept = set(view.files.notes_with_tasks)
+        candidates = set(view.files.notes_with_tasks)
         for text in (args.text, args.tag and args.tag.lstrip("#")):
             if text and (needle := folded_needle(text)) is not None:
-                kept &= view.index.may_hold(folder, needle)
+                candidates &= view.index.may_hold(folder, needle)
         prefix = _prefix(folder)
-        notes = sorted(text for text in kept if text.startswith(prefix))
+        notes = sorted(text for text in candidates if text.startswith(prefix))
     vault_path = PathCache()
     for path in map(vault_path, budget.checked(notes)):
         data = view.index.text(path)
@@ -323,13 +323,13 @@ def _task_row(task: ListedTask, status: str) -> Document:
     return row | ({"due": task.due} if task.due else {})
 
 
-def periodic_note(view: SharedView, context: RunContext, args: PeriodicNoteInput) -> Answer:
+def periodic_note(view: SharedView, context: RunContext, args: PeriodicNoteInput) -> ReadAnswer:
     """Return the path of a periodic note, and its text if it exists."""
 
     def find() -> PeriodNoteOutput:
-        wanted = PeriodNoteInput(period=args.period, offset=args.offset)
+        arguments = PeriodNoteInput(period=args.period, offset=args.offset)
         note: PeriodNoteOutput = period_note.propose(
-            wanted, ToolContext(view, view, context)
+            arguments, ToolContext(view, view, context)
         ).output
         return note
 
@@ -341,10 +341,10 @@ def periodic_note(view: SharedView, context: RunContext, args: PeriodicNoteInput
     entry = view.locate(parse(note.path, PathUse.READ))
     document: Document = {"path": note.path, "day": note.day, "exists": entry is not None}
     if entry is None:
-        return Answer(document)
+        return ReadAnswer(document)
     text = read_text(view, entry.path)
     document |= {"content": text[:MAX_CONTENT], "truncated": len(text) > MAX_CONTENT}
-    return Answer(document, (SharedPart(note.path, Level.TEXT, len(document["content"])),))
+    return ReadAnswer(document, (SharedPart(note.path, Level.TEXT, len(document["content"])),))
 
 
 def _prefix(folder: VaultPath) -> str:

@@ -32,7 +32,7 @@ from obsidian_agent.errors import (
     ToolError,
     VaultError,
 )
-from obsidian_agent.integrations.mcp_reading import Answer, named_file
+from obsidian_agent.integrations.mcp_reading import ReadAnswer, named_file
 from obsidian_agent.integrations.proposals import ClientProposal, Outcome
 from obsidian_agent.integrations.shared_view import SharedFilesCache, SharedView
 from obsidian_agent.plan.arguments import parse_input
@@ -102,7 +102,7 @@ class SharedVault(Struct, frozen=True):
         Raise the tool's errors. Blocks.
         """
 
-        def run(view: SharedView, context: RunContext) -> Answer:
+        def run(view: SharedView, context: RunContext) -> ReadAnswer:
             named = _with_paths(args, view)
             call = with_arguments(read_call(tool, self.plans.tools), named)
             result = prepare(call, view, context)
@@ -111,11 +111,13 @@ class SharedVault(Struct, frozen=True):
             document = dict(shared.document or {})
             if only:
                 document = {name: document[name] for name in only if name in document}
-            return Answer(document, shared.parts)
+            return ReadAnswer(document, shared.parts)
 
         return self.answer(tool, run)
 
-    def answer(self, tool: str, work: Callable[[SharedView, RunContext], Answer]) -> dict[str, Any]:
+    def answer(
+        self, tool: str, work: Callable[[SharedView, RunContext], ReadAnswer]
+    ) -> dict[str, Any]:
         """Return the document of an answer that `work` makes of the shared notes.
 
         The rules for `tool` apply. Raise its errors. Blocks.
@@ -131,7 +133,9 @@ class SharedVault(Struct, frozen=True):
         self._note(tool, answer.document, answer.parts, before=(entry,))
         return answer.document
 
-    def _answer(self, tool: str, work: Callable[[SharedView, RunContext], Answer]) -> Answer:
+    def _answer(
+        self, tool: str, work: Callable[[SharedView, RunContext], ReadAnswer]
+    ) -> ReadAnswer:
         if (rule := self.plans.make_policy(self.client).on_call(tool)).decision == "deny":
             raise ConfigError(
                 f"{tool} is not allowed by the rule {rule.rule} ({rule.source}).",

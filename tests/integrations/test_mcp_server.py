@@ -284,7 +284,7 @@ def test_parts_of_notes_and_of_the_vault_are_read(served: Served) -> None:
     assert outline["links"] == [{"to": "Shared/Team.md", "lines": [4]}]
     assert overview["notes"] == 7
     assert overview["folders"] == [{"path": "Shared", "notes": 7}]
-    assert overview["tags"] == [{"tag": "garden", "notes": 1}]
+    assert overview["tags"] == [{"tag": "food", "notes": 1}, {"tag": "garden", "notes": 1}]
     assert overview["properties"][0] == {
         "name": "status",
         "notes": 3,
