@@ -250,7 +250,8 @@ def _habit(period: Period, notes: Iterable[VaultPath], folders: Iterable[VaultPa
 
 
 def _matching(period: Period, path: VaultPath) -> str | None:
-    return next((form for form, pattern in _FORMATS[period] if pattern.fullmatch(path.stem)), None)
+    stem = path.stem
+    return next((form for form, pattern in _FORMATS[period] if pattern.fullmatch(stem)), None)
 
 
 def _first_day(period: Period, today: date, offset: int) -> date:
