@@ -310,8 +310,10 @@ _RUN: Final = ServedTool(
     call=lambda vault, args: vault.run(args.plan),
 )
 
+SERVED: Final = {tool.name: tool for tool in (*_TOOLS, _RUN)}
+"""All tools by name, with the one that only a rule of the user offers."""
+
 
 def served_tools(vault: SharedVault) -> dict[str, ServedTool]:
     """Return the tools for the client of a vault by name. May block."""
-    tools = (*_TOOLS, _RUN) if vault.may_run else _TOOLS
-    return {tool.name: tool for tool in tools}
+    return SERVED if vault.may_run else {name: SERVED[name] for name in SERVED if name != RUN_PLAN}

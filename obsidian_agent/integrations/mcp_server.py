@@ -42,6 +42,7 @@ from obsidian_agent import __version__
 from obsidian_agent.agent.turn.tool_round import Scrubber, error_text
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem, ToolError, did_you_mean
 from obsidian_agent.integrations.mcp_catalogue import (
+    SERVED,
     Effect,
     ServedTool,
     plan_language,
@@ -271,8 +272,10 @@ class _Handlers:
     async def _call(
         self, session: ServerSession, name: str, arguments: Mapping[str, Any]
     ) -> dict[str, Any]:
-        tools = await asyncio.to_thread(served_tools, self._shared)
-        tool = tools.get(name)
+        tool = SERVED.get(name)
+        if tool is None or tool.effect is Effect.RUNS:
+            tools = await asyncio.to_thread(served_tools, self._shared)
+            tool = tools.get(name)
         if tool is None:
             raise ToolError(
                 f"There is no tool {name[:60]!r}.{did_you_mean(name[:60], tools)}",
