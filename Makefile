@@ -13,7 +13,7 @@ SAMPLE := "(killed_at_every_call and run and finish) or (fails_once and not come
     or (settings and KILL) or (audit and EIO) or room or in_the_place or clock or register or two_at_once or in_the_app"
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo dev test check lint types types-tests imports cov soak soak-sample test-companion bench docs build test-release lock clean
+.PHONY: help run demo dev test check lint types types-tests imports cov soak soak-sample test-companion bench docs screenshots build test-release lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -91,6 +91,9 @@ bench: $(READY) ## measure, against named baselines in the same run
 
 docs: $(READY) ## write docs/keys.md and docs/recipes.md from the program
 	$(BIN)/python -m bench.pages
+
+screenshots: $(READY) ## take the pictures of README and docs/guide from the app
+	$(BIN)/python -m bench.screenshots
 
 build: $(READY) ## build the wheel and the sdist into dist/
 	$(BIN)/python -m hatchling build --clean

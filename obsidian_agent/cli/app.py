@@ -114,15 +114,24 @@ def _theme(options: argparse.Namespace) -> str | None:
 
 
 def _choose() -> str | None:
+    """Ask for a vault: one that Obsidian knows, or any folder. None in the folder of a vault."""
+    from pathlib import Path
+
     from obsidian_agent.obsidian.registry import known_vaults
 
-    vaults = known_vaults()
-    if not vaults or not on_terminal(sys.stdin):
+    if not on_terminal(sys.stdin) or (Path.cwd() / ".obsidian").is_dir():
         return None
-    print("Which vault?")
-    for number, vault in enumerate(vaults, 1):
-        print(f"  {number}  {vault.name}  ({vault.path})")
-    answer = ask("Number: ").strip()
-    if not answer.isdigit() or not 1 <= int(answer) <= len(vaults):
-        raise UsageError("No vault was chosen.")
-    return str(vaults[int(answer) - 1].path)
+    vaults = known_vaults()
+    if vaults:
+        print("Which vault?")
+        for number, vault in enumerate(vaults, 1):
+            print(f"  {number}  {vault.name}  ({vault.path})")
+        answer = ask("Number, or a folder: ").strip()
+    else:
+        print("Obsidian has no vault on this computer. Any folder with notes will do.")
+        answer = ask("Folder: ").strip()
+    if answer.isdigit() and 1 <= int(answer) <= len(vaults):
+        return str(vaults[int(answer) - 1].path)
+    if not answer or not Path(answer).expanduser().is_dir():
+        raise UsageError("No vault was chosen.", hint="Give its folder: obsidian-agent FOLDER")
+    return answer

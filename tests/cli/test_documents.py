@@ -9,10 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from bench.screenshots import PICTURES, SHOTS
 from obsidian_agent.cli.parser import COMMANDS, build_parser
+from obsidian_agent.tui.screens.main import MainScreen
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PICTURE = re.compile(r"!\[[^\]]*\]\(([^)]+)\)")
+KEY = re.compile(r"`(/[a-z]+)`")
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -35,3 +39,21 @@ def test_a_documented_command_is_accepted(page: str, line: str) -> None:
     if command == "app" and arguments[0] != "app":
         arguments = ["app", *arguments]
     build_parser(command).parse_args(arguments)
+
+
+def test_every_picture_of_the_documents_exists_and_is_taken_by_the_program() -> None:
+    used = {
+        (page.parent / name).resolve()
+        for page in PAGES
+        for name in PICTURE.findall(page.read_text("utf-8"))
+    }
+    taken = {(PICTURES / f"{name}.svg").resolve() for name in SHOTS}
+    assert used == taken
+    assert all(picture.is_file() for picture in used)
+
+
+def test_every_command_of_the_guide_is_one_of_the_app() -> None:
+    commands = {f"/{command.name}" for command in MainScreen.commands()}
+    pages = (ROOT / "docs" / "guide").glob("*.md")
+    named = {name for page in pages for name in KEY.findall(page.read_text("utf-8"))}
+    assert named <= commands
