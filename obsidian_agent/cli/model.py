@@ -85,7 +85,7 @@ def _print(local: LocalModels, out: Output) -> Exit:
     if not local.services:
         out.line(
             "No model service is running on this machine "
-            "(searched for Ollama, LM Studio, llama.cpp and Jan)."
+            "(searched for Ollama, LM Studio, llama.cpp, Jan, vLLM, KoboldCpp and GPT4All)."
         )
     out.line(f"In use: {local.using}" if local.using else "In use: no model, the offline planner")
     return Exit.DONE

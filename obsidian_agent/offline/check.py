@@ -12,7 +12,7 @@ from typing import Any, Final
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.names import Surroundings, key_of
-from obsidian_agent.offline.note_set import ACTIVE, SLOTS, NoteSet, note_name
+from obsidian_agent.offline.note_set import ACTIVE, SLOTS, NoteSet, Term, note_name
 from obsidian_agent.offline.recipe import SLOT, Input, Kind, Recipe, packaged
 from obsidian_agent.offline.sentence import (
     FUNCTION_WORDS,
@@ -360,6 +360,25 @@ def _is_mentioned(text: str, parsed: Sentence) -> bool:
         or stem(bare) in words(parsed.text)
         or any(day.text == bare for day in parsed.days)
     )
+
+
+def mentioned_terms(described: NoteSet, sentence: str, around: Surroundings) -> NoteSet:
+    """Return a description of notes without the conditions that a sentence does not mention."""
+    from obsidian_agent.offline.parts import Parts  # not needed for a certain sentence
+
+    parsed = Sentence(sentence, around)
+    parts = Parts.of(parsed)
+    conditions = {part.term for part in parts.conditions}
+
+    def is_mentioned(term: Term) -> bool:
+        if term.key == "is":
+            return term in conditions
+        if term.key == "tasks":
+            return any("task" in token.senses for token in parts.tokens)
+        texts = [str(part) for part in (term.property, term.value) if part is not None]
+        return all(_is_mentioned(text, parsed) for text in texts)
+
+    return NoteSet(tuple(term for term in described.terms if is_mentioned(term)))
 
 
 def _is_literal(text: str, parsed: Sentence) -> bool:

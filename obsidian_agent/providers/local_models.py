@@ -1,8 +1,8 @@
 """Discovery of model services on this machine, and the choice of one of their models.
 
-The usual ports of Ollama, LM Studio, llama.cpp's server and Jan are probed, and addresses from the
-settings if they are loopback addresses. No proxy, redirect or name lookup is used. Nothing is
-started or downloaded.
+The usual ports of Ollama, LM Studio, llama.cpp's server, Jan, vLLM, KoboldCpp and GPT4All are
+probed, and the address in the settings if it is a loopback address. No proxy, redirect or name
+lookup is used. Nothing is started or downloaded.
 """
 
 from __future__ import annotations
@@ -69,14 +69,17 @@ USUAL: Final = (
     ServiceLocation("lm_studio", "LM Studio", "http://127.0.0.1:1234/v1"),
     ServiceLocation("custom", "llama.cpp", "http://127.0.0.1:8080/v1"),
     ServiceLocation("custom", "Jan", "http://127.0.0.1:1337/v1"),
+    ServiceLocation("custom", "vLLM", "http://127.0.0.1:8000/v1"),
+    ServiceLocation("custom", "KoboldCpp", "http://127.0.0.1:5001/v1"),
+    ServiceLocation("custom", "GPT4All", "http://127.0.0.1:4891/v1"),
 )
 
 
 def locations(model: str | None = None, base_url: str | None = None) -> tuple[ServiceLocation, ...]:
     """Return the locations to probe.
 
-    These are the usual ports, for Ollama the port of OLLAMA_HOST, and the address of the model in
-    the settings if it is on this machine.
+    These are the usual ports, for Ollama the port of OLLAMA_HOST, and the address in the settings
+    if it is on this machine, whether a model is chosen or not.
     """
     addresses = list(USUAL)
     host = os.environ.get("OLLAMA_HOST", "").strip()
@@ -84,9 +87,10 @@ def locations(model: str | None = None, base_url: str | None = None) -> tuple[Se
     if port is not None:
         addresses[0] = ServiceLocation("ollama", "Ollama", f"http://127.0.0.1:{port}")
     vendor = (model or "").partition("/")[0].lower()
+    if model in (None, NO_MODEL):
+        vendor = "custom"
     if (
-        vendor
-        and base_url
+        base_url
         and is_loopback(base_url)
         and all(base_url.rstrip("/") != location.url for location in addresses)
     ):

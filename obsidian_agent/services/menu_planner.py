@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from obsidian_agent.agent.conversation import new_id
 from obsidian_agent.agent.events import (
     AgentEvent,
+    Answer,
     Candidate,
     Emit,
     NeedsInput,
@@ -34,9 +35,10 @@ from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.agent.replies import Reply, Sampling, receive
 from obsidian_agent.agent.usage import Meter
 from obsidian_agent.errors import ConfigError, ProviderError
-from obsidian_agent.offline.check import doubts, recipe_of_plan
+from obsidian_agent.offline.check import doubts, mentioned_terms, recipe_of_plan
 from obsidian_agent.offline.chooser import Chooser, InvalidChoice, MenuChoice, menu_request
 from obsidian_agent.offline.names import Surroundings
+from obsidian_agent.offline.note_set import InvalidValue
 from obsidian_agent.offline.recipe import MAX_SUGGESTIONS, Recipe, packaged
 from obsidian_agent.offline.recipe_plan import join_plans
 from obsidian_agent.offline.search import packaged_menu
@@ -53,6 +55,9 @@ from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.view import VaultView
 
 Planning = Literal["auto", "menu", "plan"]
+
+WHOLE_PLAN_SECONDS: Final = 180.0
+"""Seconds in which a model that picks from the menu may write a whole plan instead."""
 
 ROOM: Final = 400
 """The most tokens of a reply: three actions with their values."""
@@ -104,10 +109,14 @@ class MenuPlanner(Struct, frozen=True):
         # A model that writes whole plans offers no candidates; the menu does.
         if provider is not None or request.pick is not None:
             verdict = await asyncio.to_thread(self.offline.decide, plain, questions=self.questions)
+        known = verdict
         if provider is not None and isinstance(verdict, NeedsInput):
-            verdict = await _Turn(self, provider, plain, verdict).run(emit)
+            if _is_clear(verdict.candidates[:1]):
+                verdict = await asyncio.to_thread(self._without_model, plain, verdict)
+            else:
+                verdict = await _Turn(self, provider, plain, verdict).run(emit)
         if verdict is None:
-            verdict = await self.otherwise.plan(plain, emit)
+            verdict = await self._whole_plan(plain, known, emit)
             if provider is not None and isinstance(verdict, PlanReady):
                 # A model that picks is weak: its plans are doubted like its choices.
                 verdict = await asyncio.to_thread(
@@ -118,6 +127,29 @@ class MenuPlanner(Struct, frozen=True):
                     agent=verdict.agent,
                 )
         return await asyncio.to_thread(self.offline.picked, request, verdict)
+
+    def _without_model(self, request: PlanRequest, known: NeedsInput) -> Verdict:
+        """Return the answer of a clear first candidate; the question if it changes something."""
+        first = known.candidates[0]
+        recipe = next(one for one in self.offline.recipes() if one.name == first.recipe)
+        if recipe.answer is None:
+            return known
+        verdict = self.offline.turn(request).propose(recipe, first.values)
+        return verdict if isinstance(verdict, Answer) else known
+
+    async def _whole_plan(self, request: PlanRequest, known: Verdict | None, emit: Emit) -> Verdict:
+        """Return a plan for what no action fits.
+
+        If a small model takes too long, the most likely actions are offered.
+        """
+        try:
+            async with asyncio.timeout(WHOLE_PLAN_SECONDS if known is not None else None):
+                return await self.otherwise.plan(request, emit)
+        except TimeoutError:
+            if not isinstance(known, NeedsInput):
+                raise
+            message = f"The model did not finish a plan in {WHOLE_PLAN_SECONDS:.0f} s. {WHICH}"
+            return replace(known, message=message)
 
     def first_request(self, request: PlanRequest) -> tuple[ChatRequest, Sending]:
         """Return the request to the model for an uncertain sentence, and the record of its content.
@@ -221,14 +253,28 @@ class _Turn(Struct):
 
     def _verdict(self, chosen: Sequence[MenuChoice]) -> Verdict:
         """Return the verdict on a choice. A question also offers the most likely other actions."""
+        chosen = [self._without_invented(choice) for choice in chosen]
         event = self._one(chosen[0]) if len(chosen) == 1 else self._several(chosen)
         if not isinstance(event, NeedsInput):
             return event
         if len(chosen) == 1 and (simpler := self._simpler(chosen[0])) is not None:
             event = replace(event, candidates=(*event.candidates, simpler))
-        names = {candidate.recipe for candidate in event.candidates}
-        others = [other for other in self.known.candidates if other.recipe not in names]
-        return replace(event, candidates=(*event.candidates, *others)[:MAX_SUGGESTIONS])
+        return replace(event, candidates=_merged(event.candidates, self.known.candidates))
+
+    def _without_invented(self, chosen: MenuChoice) -> MenuChoice:
+        """Return a choice without the conditions on notes that the message does not mention."""
+        turn = self.planner.offline.turn(self.request)
+        texts = dict(chosen.texts)
+        for name, spec in chosen.recipe.inputs.items():
+            if spec.kind == "notes" and name in texts:
+                try:
+                    described = turn.values(chosen.recipe, {name: texts[name]})[name]
+                except (InvalidValue, KeyError):
+                    continue
+                mentioned = mentioned_terms(described, self.request.message, turn.around)
+                if mentioned.terms and mentioned != described:
+                    texts[name] = mentioned.query()
+        return MenuChoice(chosen.recipe, texts)
 
     def _simpler(self, chosen: MenuChoice) -> Candidate | None:
         """Return the choice without the optional value whose removal leaves the fewest doubts.
@@ -297,6 +343,25 @@ class _Turn(Struct):
             parts.append((choice.recipe, turn.values(choice.recipe, choice.texts)))
             view = preview.after
         return self.planner.doubted(self.request, join_plans(plans), *parts)
+
+
+def _is_clear(candidates: Sequence[Candidate]) -> bool:
+    """Return whether the first candidate has every value and no doubt."""
+    return any(
+        candidate.values and not (candidate.missing or candidate.doubt) for candidate in candidates
+    )
+
+
+def _merged(chosen: Sequence[Candidate], known: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Return the candidates of a model and those without it, each reading once.
+
+    A reading without the model that lacks nothing is not pushed down by one that does.
+    """
+    merged: dict[tuple[str, tuple[tuple[str, str], ...]], Candidate] = {}
+    for candidate in sorted((*chosen, *known), key=lambda candidate: bool(candidate.missing)):
+        reading = candidate.recipe, tuple(sorted(candidate.values.items()))
+        merged.setdefault(reading, candidate)
+    return tuple(merged.values())[:MAX_SUGGESTIONS]
 
 
 def _over(planner: OfflinePlanner, view: VaultView) -> OfflinePlanner:

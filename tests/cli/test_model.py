@@ -145,7 +145,7 @@ def test_trying_a_model_plays_twenty_sentences_and_leaves_nothing_behind(
         for request in ollama.requests
         if request.path == "/api/chat"
     }
-    assert len(sentences) >= 20
+    assert len(sentences) >= 15, "the menu reads the others without the model"
     assert not list((tmp_path / "state" / "vaults").glob("*"))
 
 

@@ -133,6 +133,11 @@ def test_the_address_of_the_settings_is_looked_at_too_if_it_is_here() -> None:
     )
 
 
+@pytest.mark.parametrize("model", [None, "none"])
+def test_the_address_of_the_settings_needs_no_model(model: str | None) -> None:
+    assert locations(model, "http://127.0.0.1:8911/v1")[0].url == "http://127.0.0.1:8911/v1"
+
+
 async def test_a_first_start_offers_the_first_model_that_can_talk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,7 @@ from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import Settings
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.registry import open_provider
+from obsidian_agent.services import menu_planner
 from obsidian_agent.services.menu_planner import picks
 from obsidian_agent.services.model_turns import preview_request
 from obsidian_agent.services.session import Session
@@ -88,26 +89,76 @@ def desk(make_vault: MakeVault, tmp_path: Path, server: LlmServer) -> Desk:
 
 
 async def test_a_choice_that_covers_the_sentence_is_a_plan(desk: Desk, server: LlmServer) -> None:
-    server.play(
-        choice({"action": "move", "notes": {"note": ["Garden", "Boat"]}, "folder": "Archive"})
-    )
-    event = await desk.say("Could you move Garden and Boat to Archive")
-    assert desk.effects(event) == [("rename", "Archive/Boat.md"), ("rename", "Archive/Garden.md")]
+    server.play(choice({"action": "rename", "from": "Boat", "to": "Ship"}))
+    event = await desk.say("Could you rename Boat to Ship")
+    assert desk.effects(event) == [("rename", "Projects/Ship.md")]
     assert len(server.requests) == 1
+
+
+async def test_the_model_is_not_asked_when_the_menu_reads_every_word(
+    desk: Desk, server: LlmServer
+) -> None:
+    event = await desk.say("Could you move Garden and Boat to Archive")
+    assert isinstance(event, NeedsInput)
+    assert (event.candidates[0].recipe, event.candidates[0].doubt) == ("move", "")
+    assert not server.requests
+    picked = await desk.say("Could you move Garden and Boat to Archive", pick=1)
+    assert desk.effects(picked) == [("rename", "Archive/Boat.md"), ("rename", "Archive/Garden.md")]
+
+
+async def test_a_reading_without_the_model_stays_before_one_that_lacks_a_value(
+    desk: Desk, server: LlmServer
+) -> None:
+    server.play(choice({"action": "merge-into", "source": "Nowhere"}))
+    event = await desk.say("Could you rename Boat to Ship")
+    assert isinstance(event, NeedsInput)
+    assert (event.candidates[0].recipe, event.candidates[0].values) == (
+        "rename",
+        {"from": "Projects/Boat.md", "to": "Projects/Ship.md"},
+    )
+
+
+async def test_conditions_that_the_model_invents_are_dropped(desk: Desk, server: LlmServer) -> None:
+    invented = {"folder": "Projects", "since": "2026-01-01", "tasks": "open", "is": "untagged"}
+    server.play(choice({"action": "move", "notes": invented, "folder": "Archive"}))
+    event = await desk.say("Move what is in Projects over to Archive, boats too")
+    assert isinstance(event, NeedsInput)
+    move = next(each for each in event.candidates if each.recipe == "move")
+    assert move.values == {"notes": "folder:Projects", "folder": "Archive"}
+
+
+async def test_a_model_that_ignores_the_format_still_leads_to_a_plan(
+    desk: Desk, server: LlmServer
+) -> None:
+    action = json.dumps({"action": "rename", "from": "Boat", "to": "Ship"})
+    server.play(Reply(f"Of course! This renames it:\n```json\n{action}\n```\nDone."))
+    event = await desk.say("Could you rename Boat to Ship")
+    assert desk.effects(event) == [("rename", "Projects/Ship.md")]
+
+
+async def test_a_whole_plan_that_takes_too_long_leads_back_to_the_actions(
+    desk: Desk, server: LlmServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(menu_planner, "WHOLE_PLAN_SECONDS", 0.0)
+    server.play(choice({"action": "other"}), Reply("no plan"))
+    event = await desk.say("Write a poem about rain in a new note")
+    assert isinstance(event, NeedsInput)
+    assert "did not finish a plan" in event.message
+    assert event.candidates
 
 
 async def test_only_the_sentence_and_the_kinds_of_its_names_are_sent_behind_a_constant_prompt(
     desk: Desk, server: LlmServer
 ) -> None:
     server.play(choice({"action": "move", "notes": {"note": ["Garden"]}, "folder": "Archive"}))
-    await desk.say("Could you please move Garden to Archive")
+    await desk.say("Could you perhaps get Garden into Archive")
     await desk.say("I would like Boat over in Archive")
     first, second = (request.body for request in server.requests)
     assert first["messages"][0] == second["messages"][0], "services keep it ready"
     assert first["format"] == second["format"]
     assert "\nmove(notes, folder)" in first["messages"][0]["content"]
     told = first["messages"][1]["content"].splitlines()
-    assert told[-1] == "Could you please move Garden to Archive"
+    assert told[-1] == "Could you perhaps get Garden into Archive"
     assert told[0].endswith('"Garden" is a note; "Archive" is a folder)')
     everything = "\n".join(desk.sent())
     assert not any(
@@ -294,8 +345,8 @@ async def test_in_the_app_the_menu_comes_first_and_the_agent_where_no_action_fit
 
     server.play(choice({"action": "outgoing-links", "note": "Garden"}))
     answered = (await turn("Tell me what Garden links to"))[-1]
-    assert isinstance(answered, Answer | NeedsInput)
-    assert len(server.requests) == 1
+    assert isinstance(answered, Answer)
+    assert not server.requests, "every word of the question is read without a model"
     server.play(choice({"action": "other"}), Reply("The sky scatters blue light."))
     answered = (await turn("Why is the sky blue?"))[-1]
     assert isinstance(answered, Answer)
