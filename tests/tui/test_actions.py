@@ -178,6 +178,18 @@ async def test_a_sentence_that_nobody_understands_comes_to_a_run_in_less_than_te
         assert keys < 10
 
 
+async def test_a_sentence_comes_back_into_the_box_when_no_action_is_chosen(
+    tmp_path: Path,
+) -> None:
+    async with real(tmp_path) as app:
+        await app.send("please move Soup over to Cellar")
+        await app.on_top(Candidates)
+        await app.press("escape")
+        await app.settle()
+        assert app.prompt.text == "please move Soup over to Cellar"
+        assert "You chose no action" in app.screen()
+
+
 async def test_a_value_that_cannot_be_read_is_said_under_its_field_by_the_reader_of_values(
     tmp_path: Path,
 ) -> None:

@@ -184,6 +184,8 @@ class MacroActions(Workspace):
         chosen, change = await self._choose_candidate(event)
         if chosen is None and event.candidates:
             self.add_entry("note", "You chose no action. Nothing was changed.")
+            if not self.panes.chat.prompt.text:
+                self.panes.chat.prompt.action_older()  # to be worded in another way
             return
         missing = chosen.missing if chosen is not None else event.missing
         if chosen is None and not missing:
