@@ -225,7 +225,14 @@ class Keyboard:
     # --- the message ------------------------------------------------------------------------------
 
     def _target(self) -> Field:
-        """Return the field that was typed into last, by default the message."""
+        """Return the field that was typed into last, by default the message.
+
+        After a key that was a command, no text is being typed that letters could continue. Then
+        they belong to the field of the screen, such as a form that was slow to open.
+        """
+        focused = self._focused_field()
+        if focused is not None and self._activity == "deciding":
+            return focused
         field = self._field
         if field is None or not field.is_attached or field.screen not in self._app.screen_stack:
             return self._main.query_one(Prompt)

@@ -151,6 +151,19 @@ async def test_letters_go_back_into_the_field_they_were_typed_into() -> None:
         assert app.prompt.text == ""
 
 
+@pytest.mark.parametrize("dialog", [ValuesForm("More", [Field("name")]), Secret("The key", "")])
+async def test_a_form_that_is_slow_to_open_gets_what_is_typed(dialog: Modal[Any]) -> None:
+    async with driving() as app:
+        await app.press("f1", "escape")
+        app.now += 0.5
+        app.app.push_screen(dialog)
+        await app.until(lambda: isinstance(app.app.focused, LineEntry))
+        await app.pilot.press(*"Log", "enter")
+        await app.settle()
+        assert (app.prompt.text, dialog.query_one(LineEntry).value) == ("", "Log")
+        assert app.app.screen is dialog, "it is not answered yet"
+
+
 async def test_no_question_comes_while_keys_are_coming() -> None:
     async with driving() as app:
         task = asyncio.create_task(app.app.approve_share(request()))
