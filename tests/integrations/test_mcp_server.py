@@ -18,12 +18,13 @@ import pytest
 from mcp import Client, StdioServerParameters
 from msgspec.structs import replace
 
+from obsidian_agent.agent.turn.tool_round import Scrubber
 from obsidian_agent.bootstrap import Wiring, app_socket, build_shared_vault
 from obsidian_agent.cli.main import main
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import PlanError
 from obsidian_agent.integrations import shared_vault
-from obsidian_agent.integrations.mcp_server import MAX_PREVIEWS, Calls
+from obsidian_agent.integrations.mcp_server import MAX_PREVIEWS, Calls, server
 from obsidian_agent.integrations.proposals import (
     SOCKET_VARIABLE,
     ClientProposal,
@@ -34,6 +35,7 @@ from obsidian_agent.integrations.shared_vault import SharedVault
 from obsidian_agent.providers.other_agent import OUR_TOOL
 from obsidian_agent.tools.search import search
 from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.index.keeper import IndexKeeper
 from support import MakeVault
 
 NOTES = {
@@ -810,6 +812,28 @@ def test_a_cancelled_preview_ends(shared: SharedVault, monkeypatch: pytest.Monke
             call(plan(SLOW))
         assert ended.value.code == "CANCELLED"
     assert not shared.waiting.all(), "a cancelled proposal is not stored"
+
+
+async def test_a_client_that_waits_for_the_index_sees_how_far_it_is(
+    shared: SharedVault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reported, messages = threading.Event(), list[tuple[float, float | None, str | None]]()
+    refresh = IndexKeeper.refresh
+
+    def slow_refresh(keeper: IndexKeeper, *args: Any) -> Any:
+        keeper._report(3, 10)
+        assert reported.wait(60), "progress is sent while the index is read"
+        return refresh(keeper, *args)
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        messages.append((progress, total, message))
+        reported.set()
+
+    monkeypatch.setattr(IndexKeeper, "refresh", slow_refresh)
+    async with Client(server(shared, Scrubber.of("/nowhere"), Calls())) as client:
+        result = await client.call_tool("list_directory", {}, progress_callback=on_progress)
+    assert not result.is_error
+    assert messages == [(3, 10, "Reading the vault: 3 of 10 files.")]
 
 
 async def test_few_plans_are_previewed_at_once_and_a_call_nobody_waits_for_is_cancelled() -> None:
