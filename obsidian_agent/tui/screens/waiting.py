@@ -25,7 +25,7 @@ from obsidian_agent.tui.screens.dialogs import ListScreen
 from obsidian_agent.tui.screens.workspace import Workspace
 from obsidian_agent.tui.turn.controller import PlanSource
 from obsidian_agent.tui.turn.proposals import ClientPlan
-from obsidian_agent.tui.widgets.diff import Detail
+from obsidian_agent.tui.widgets.diff import Detail, DiffView
 from obsidian_agent.tui.widgets.panes import TopBar
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
@@ -42,6 +42,8 @@ log = logging.getLogger(__name__)
 
 MAX_FILES: Final = 50
 """Files of a plan whose diffs are shown below the list. A plan of more is looked at as a whole."""
+MIN_LINES: Final = 3
+"""Lines of a plan's changes that must be on the screen before a key applies it."""
 INBOX_SECONDS: Final = 2.0
 """Seconds between two looks for new plans."""
 
@@ -58,7 +60,7 @@ class WaitingList(VirtualList["PlanReview"]):
     """One line a plan."""
 
     BINDINGS = [binding("list.choose", "Look")]
-    DEFAULT_CSS = "WaitingList { height: auto; min-height: 3; max-height: 40vh; }"
+    DEFAULT_CSS = "WaitingList { height: auto; min-height: 3; }"
 
     def draw_row(self, row: PlanReview, width: int) -> Content:
         plan = row.plan
@@ -93,14 +95,15 @@ class WaitingScreen(ListScreen["PlanReview", "WaitingPlan"]):
 
     BINDINGS = bindings("waiting")
     CSS = """
-    WaitingScreen #box { width: 96%; max-width: 160; height: 92%; max-height: 92%; }
+    WaitingScreen #box { width: 96%; max-width: 160; height: 100%; max-height: 100%; }
+    WaitingScreen WaitingList { max-height: 33vh; }
+    WaitingScreen Detail { min-height: 6; margin-top: 1; }
     """
 
     def __init__(self, waiting: WaitingPlans, plans: Plans) -> None:
         super().__init__(
             "Waiting plans",
-            "“Apply” runs the plan that is shown. “Apply all” runs the plans that do exactly what "
-            "they did when they were proposed. Each is a run of its own in the history.",
+            "“Apply all” runs the plans that do exactly what was proposed.",
         )
         self._displayed: DisplayedPlan | None = None
         self._waiting = waiting
@@ -162,6 +165,8 @@ class WaitingScreen(ListScreen["PlanReview", "WaitingPlan"]):
     def action_apply(self) -> None:
         """Apply the plan under the cursor if all of it is on the screen, else look at it."""
         displayed = self._displayed
+        if self.query_one(DiffView).size.height < MIN_LINES:
+            displayed = None
         if displayed is None or displayed.row is not self.row:
             return
         preview = displayed.row.preview
