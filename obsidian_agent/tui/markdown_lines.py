@@ -353,6 +353,9 @@ class _Writer:
             case "blockquote_close":
                 self._quotes.pop()
                 self._folds.pop()
+                if self.lines and not self.lines[-1].body.plain:
+                    self.lines.pop()  # the gap inside; that below the quote has no bar
+                    self._gap()
             case "inline":
                 self._inline(token)
             case "fence" | "code_block":
@@ -424,7 +427,7 @@ class _Writer:
         self._folds.append(name)
         title_text = _Text()
         self._pieces(title_text, _children(title or kind.capitalize()), [f"bold {style}"])
-        self._add(title_text.content, title_text.links, opens=name)
+        self._add(title_text.content, title_text.links, opens=name if fold else "")
 
     # --- text in a line ---------------------------------------------------------------------------
 
@@ -527,6 +530,8 @@ class _Writer:
         inner = _Writer(None, self._width and self._width - 2, 0, embed.path)
         inner.write(embed.text)
         bars = self._quote_bars()
+        while inner.lines and not inner.lines[-1].body.plain:
+            inner.lines.pop()
         for line in inner.lines[:MAX_EMBEDDED_LINES]:
             self.lines.append(
                 MarkdownLine(

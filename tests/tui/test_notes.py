@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from obsidian_agent.tui.screens.dialogs import Confirm
 from obsidian_agent.tui.screens.notes import last_code
 from obsidian_agent.tui.screens.open_note import LinePicker, NoteRow, OpenNote
@@ -75,6 +77,14 @@ async def test_a_note_reads_as_in_obsidian() -> None:
         await app.press("s")
         assert app.app.focused is app.panes.note.area
         assert "tags: [garden, spring]" in app.screen()
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40), (200, 50)])
+async def test_a_note_looks_as_before_and_can_be_read(size: tuple[int, int]) -> None:
+    async with driving(files=FILES, size=size) as app:
+        await opened(app, "garden")
+        await app.press("tab")
+        await looks("note", app)
 
 
 async def test_links_open_with_enter_and_the_way_goes_back_and_forward() -> None:
