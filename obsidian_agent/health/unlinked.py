@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -71,11 +71,17 @@ def _mentions(survey: VaultSurvey, notes: list[VaultPath]) -> dict[VaultPath, li
 
     A name of several words is found in any case, one of a single word only as it is written.
     """
+    owners = Counter(
+        name
+        for note in survey.notes
+        for name in {text.lower() for text in (note.stem, *survey.facts[note].aliases)}
+    )
     names: dict[bytes, list[_Name]] = defaultdict(list)
     for note in notes:
         for text in (note.stem, *survey.facts[note].aliases):
             words = _WORD.findall(text.lower())
-            if _is_specific(text, words):
+            # A name of several notes, such as "README", means none of them.
+            if owners[text.lower()] == 1 and _is_specific(text, words):
                 # The longest word of a name is the rarest; ASCII needs no decoding.
                 rarest = max(words, key=lambda word: (word.isascii(), len(word))).encode()
                 names[rarest].append(_Name(note, text, text.lower()))

@@ -154,6 +154,11 @@ def test_unlinked_notes_come_with_the_mentions_of_their_names(found: Examine) ->
     assert by_path["Meeting.md"].repair is None
 
 
+def test_a_name_of_several_notes_is_no_mention_of_one_of_them(found: Examine) -> None:
+    files = {"A.md": "See Graph theory.", "X/Graph theory.md": "one", "Y/graph theory.md": "two"}
+    assert [finding.repair for finding in found(files, "unlinked-note")] == [None, None, None]
+
+
 def test_a_mention_that_cannot_become_a_link_is_not_proposed(found: Examine) -> None:
     files = {
         "Graph theory.md": PROSE,
