@@ -8,8 +8,9 @@ from typing import Any
 from obsidian_agent.health.conflicts import original_name
 from obsidian_agent.health.digests import Digests
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
-from obsidian_agent.health.names import is_date, spelling_key
+from obsidian_agent.health.names import is_date
 from obsidian_agent.health.survey import VaultSurvey
+from obsidian_agent.vault.links.spelling import spelling_key
 from obsidian_agent.vault.paths.path import VaultPath
 
 

@@ -13,10 +13,11 @@ from msgspec import Struct
 
 from obsidian_agent.errors import PathRefused, Problem, VaultError
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
-from obsidian_agent.health.names import has_placeholder, is_date, spelling_key
+from obsidian_agent.health.names import has_placeholder, is_date
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.links.graph import links_of, links_where, unresolved_name
 from obsidian_agent.vault.links.resolve import file_name, is_relative, link_key, target_name
+from obsidian_agent.vault.links.spelling import spelling_key
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.markdown.note import scan_lossy
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse

@@ -1,40 +1,12 @@
-"""Names of notes compared as their authors meant them."""
+"""Names that are no names of notes: placeholders, dates and numbers."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import Final
 
-from obsidian_agent.expression import unicode_expression
-
-_SEPARATORS: Final = unicode_expression(r"[\s\p{P}\p{Z}\p{So}\p{Sk}\p{Cf}\ufe0f]+")
-_BETWEEN_DIGITS: Final = unicode_expression(r"(?<=\p{N})[\s\p{P}\p{Z}]+(?=\p{N})")
-_ASCII_SEPARATORS: Final = "\t\n\v\f\r !\"#%&'()*,-./:;?@[\\]_{}"
-_NO_ASCII_SEPARATORS: Final = str.maketrans("", "", _ASCII_SEPARATORS + "^`")
-_BETWEEN_ASCII_DIGITS: Final = re.compile(rf"(?<=\d)[{re.escape(_ASCII_SEPARATORS)}]+(?=\d)")
-"""The same for ASCII, in a tenth of the time."""
 _PLACEHOLDER: Final = re.compile(r"\{\{|<%|\$\{|\$(?:steps|vars)\b")
 _DATE: Final = re.compile(r"\d{4}[-./]?(?:\d{2}|W\d{2})(?:[-./]?\d{2})?|\d+")
-
-
-def spelling_key(name: str) -> str:
-    """Return a name without case, blanks, punctuation, emoji and Unicode form.
-
-    Between digits a separator counts: `1.2` is not `12`. Empty if nothing is left.
-    """
-    if name.isascii():
-        lower = name.lower()
-        if lower.isalpha():
-            return lower
-        return _BETWEEN_ASCII_DIGITS.sub("\0", lower).translate(_NO_ASCII_SEPARATORS)
-    return folded_key(name)
-
-
-def folded_key(name: str) -> str:
-    """Return the `spelling_key` of a name with any characters."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    return str(_SEPARATORS.sub("", _BETWEEN_DIGITS.sub("\0", folded)))
 
 
 def has_placeholder(name: str) -> bool:

@@ -7,7 +7,6 @@ the targets of its links, and links to its headings and blocks follow it.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import takewhile
@@ -17,7 +16,6 @@ from msgspec import Struct, field
 from pydantic import Field
 
 from obsidian_agent.errors import Problem, VaultError
-from obsidian_agent.expression import unicode_expression
 from obsidian_agent.tools.core.lookup import find_file, skipped_note, unread_warnings
 from obsidian_agent.tools.core.models import Items, NotesInput, ToolModel
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
@@ -32,6 +30,7 @@ from obsidian_agent.vault.links.link_text import (
     target_edit,
 )
 from obsidian_agent.vault.links.resolve import file_name, link_key
+from obsidian_agent.vault.links.spelling import spelling_key
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.markdown.note import scan_text
 from obsidian_agent.vault.paths import path as paths
@@ -48,10 +47,6 @@ _NON_NOTE_EXTENSIONS: Final = frozenset((
     ".json", ".excalidraw",
 ))  # fmt: skip
 """The extensions of files that are not notes."""
-
-_SEPARATORS: Final = unicode_expression(r"[\s\p{P}\p{Z}]+")
-
-_BETWEEN_DIGITS: Final = unicode_expression(r"(?<=\p{N})[\s\p{P}\p{Z}]+(?=\p{N})")
 
 _NOT_IN_LINKS: Final = re.compile(r"[#|^\[\]\\%]+|:(?=\s|$)")
 
@@ -211,17 +206,17 @@ class LinkSuggestion(ToolModel):
 def suggest_links(args: SuggestLinksInput, ctx: ToolContext) -> Proposal[Items[LinkSuggestion]]:
     """Suggest targets for links that lead nowhere.
 
-    A suggestion is the only file whose name differs just in case, spaces, punctuation or Unicode
-    form.
+    A suggestion is the only file whose name differs just in case, spaces, punctuation, emoji or
+    Unicode form.
     """
     problems: list[Problem] = []
     files: dict[tuple[bool, str], list[VaultPath]] = {}
     for path in ctx.view.index.files():
-        key = _spelling_key(path.stem if path.is_note else path.name)
+        key = spelling_key(path.stem if path.is_note else path.name)
         files.setdefault((path.is_note, key), []).append(path)
     items = []
     for lost in _lost(args, ctx, problems):
-        key = _spelling_key(lost.name.rpartition("/")[2])
+        key = spelling_key(lost.name.rpartition("/")[2])
         matches = files.get((lost.note, key), []) if key else []
         if len(matches) == 1:
             items.append(
@@ -233,15 +228,6 @@ def suggest_links(args: SuggestLinksInput, ctx: ToolContext) -> Proposal[Items[L
                 )
             )
     return Proposal(Items.of(items), warnings=tuple(problems))
-
-
-def _spelling_key(name: str) -> str:
-    """Return the name without case, blanks, punctuation and Unicode form.
-
-    Between digits a separator counts: `1.2` is not `12`.
-    """
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    return str(_SEPARATORS.sub("", _BETWEEN_DIGITS.sub("\0", folded)))
 
 
 def heading_key(text: str) -> str:

@@ -1,11 +1,11 @@
-"""Names compared as their authors meant them."""
+"""The law of `spelling_key`: ASCII has a faster way to the same key."""
 
 from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from obsidian_agent.health.names import folded_key, spelling_key
+from obsidian_agent.vault.links.spelling import folded_key, spelling_key
 
 ASCII = st.text(st.characters(max_codepoint=127) | st.sampled_from("09 -._^`"), max_size=12)
 
