@@ -9,9 +9,9 @@ from urllib.parse import unquote
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.health.finding import HealthFinding, Repair
-from obsidian_agent.health.links import ATTACHMENTS
 from obsidian_agent.health.notes import delete
 from obsidian_agent.health.survey import VaultSurvey
+from obsidian_agent.vault.links.graph import ATTACHMENTS
 from obsidian_agent.vault.paths.path import VaultPath
 
 _MAX_TEXT_FILE: Final = 1 << 20

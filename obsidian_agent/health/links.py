@@ -15,22 +15,12 @@ from obsidian_agent.errors import PathRefused, Problem, VaultError
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
 from obsidian_agent.health.names import has_placeholder, is_date
 from obsidian_agent.health.survey import VaultSurvey
-from obsidian_agent.vault.links.graph import links_of, links_where, unresolved_name
+from obsidian_agent.vault.links.graph import links_of, links_where, means_note, unresolved_name
 from obsidian_agent.vault.links.resolve import file_name, is_relative, link_key, target_name
 from obsidian_agent.vault.links.spelling import spelling_key
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.markdown.note import scan_lossy
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
-from obsidian_agent.vault.paths.rules import extension
-
-ATTACHMENTS: Final = frozenset((
-    ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".avif", ".bmp", ".pdf",
-    ".mp3", ".mp4", ".mov", ".mkv", ".webm", ".wav", ".ogg", ".m4a", ".flac",
-    ".3gp", ".zip", ".docx", ".xlsx", ".pptx",
-))  # fmt: skip
-"""The extensions of attachments."""
-
-_OTHER_FILES: Final = ATTACHMENTS | {".base", ".canvas", ".csv", ".txt", ".json", ".excalidraw"}
 
 _MAX_CHOICES: Final = 5
 _TITLE: Final = re.compile(rb"^# +(.+?)[ \t#]*\r?$", re.MULTILINE)
@@ -49,10 +39,10 @@ def unresolved_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
     missing = list(_lost_links(survey))
     evidence = _Evidence(survey, {_key(lost) for lost in missing})
     for lost in missing:
-        if extension(lost.link.target).lower() in _OTHER_FILES:
-            yield _missing_attachment(survey, lost)
-        else:
+        if means_note(lost.link.target):
             yield _unresolved(evidence, lost)
+        else:
+            yield _missing_attachment(survey, lost)
 
 
 def _lost_links(survey: VaultSurvey) -> Iterator[_Lost]:

@@ -20,7 +20,7 @@ from obsidian_agent.tools.core.lookup import find_file, skipped_note, unread_war
 from obsidian_agent.tools.core.models import Items, NotesInput, ToolModel
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.vault.index.index import VaultIndex
-from obsidian_agent.vault.links.graph import links_of, unresolved_name
+from obsidian_agent.vault.links.graph import links_of, means_note, unresolved_name
 from obsidian_agent.vault.links.link_text import (
     LinkStyle,
     Shape,
@@ -35,18 +35,9 @@ from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.markdown.note import scan_text
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
-from obsidian_agent.vault.paths.rules import extension
 from obsidian_agent.vault.text import Edit, apply, decode
 from obsidian_agent.vault.views.changes import ModifyFile
 from obsidian_agent.vault.views.view import VaultView
-
-_NON_NOTE_EXTENSIONS: Final = frozenset((
-    ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".avif", ".bmp", ".pdf",
-    ".mp3", ".mp4", ".mov", ".mkv", ".webm", ".wav", ".ogg", ".m4a", ".flac",
-    ".3gp", ".base", ".canvas", ".csv", ".zip", ".docx", ".xlsx", ".pptx", ".txt",
-    ".json", ".excalidraw",
-))  # fmt: skip
-"""The extensions of files that are not notes."""
 
 _NOT_IN_LINKS: Final = re.compile(r"[#|^\[\]\\%]+|:(?=\s|$)")
 
@@ -135,10 +126,7 @@ def _lost(args: NotesInput, ctx: ToolContext, problems: list[Problem]) -> list[_
     for source in args.notes(ctx):
         for link in dead_links(index, source, ctx, problems):
             name = unresolved_name(link.target)
-            lost = names.setdefault(
-                link_key(name),
-                _Lost(name, extension(link.target).lower() not in _NON_NOTE_EXTENSIONS),
-            )
+            lost = names.setdefault(link_key(name), _Lost(name, means_note(link.target)))
             lost.sources[source.text] = lost.sources.get(source.text, 0) + 1
     return sorted(names.values(), key=lambda lost: lost.name.casefold())
 

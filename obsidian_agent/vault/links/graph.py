@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from typing import Final
 
 from msgspec import Struct
 
@@ -14,6 +15,16 @@ from obsidian_agent.vault.markdown.canvas import CANVAS, canvas_links
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.markdown.note import links_in
 from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.paths.rules import extension
+
+ATTACHMENTS: Final = frozenset((
+    ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".avif", ".bmp", ".pdf",
+    ".mp3", ".mp4", ".mov", ".mkv", ".webm", ".wav", ".ogg", ".m4a", ".flac",
+    ".3gp", ".zip", ".docx", ".xlsx", ".pptx",
+))  # fmt: skip
+"""The extensions of attachments."""
+
+_OTHER_FILES: Final = ATTACHMENTS | {".base", ".canvas", ".csv", ".txt", ".json", ".excalidraw"}
 
 
 class NoteLinks(Struct, frozen=True):
@@ -69,6 +80,11 @@ def unresolved_name(target: str) -> str:
     """Return the name under which an unresolved target is listed."""
     name = normal_text(target)
     return name[:-3] if name.lower().endswith(".md") else name
+
+
+def means_note(target: str) -> bool:
+    """Return whether an unresolved target is the name of a note: "Dr. Who" is, "cat.png" is not."""
+    return extension(target).lower() not in _OTHER_FILES
 
 
 def link_graph(paths: Iterable[VaultPath], read: Callable[[VaultPath], bytes]) -> LinkGraph:
