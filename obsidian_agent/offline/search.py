@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -28,14 +28,17 @@ from obsidian_agent.offline.sentence import (
     SentenceWord,
     Stretch,
     beginning,
+    folded,
     is_function_word,
     meanings,
     stem,
     tokens,
+    vocabulary,
     word_before,
     words,
 )
 
+_ASSIGNED: Final = unicode_expression(r":\s+[\p{L}\p{N}]")
 _PLAIN_WORD: Final = unicode_expression(r"[\p{L}\p{N}]+")
 # The usual constants of BM25: the saturation of repeated words, and the penalty for long texts.
 _K1: Final = 1.2
@@ -46,6 +49,8 @@ _SYNONYM: Final = 0.8
 """The weight of a synonym."""
 _SIMILAR: Final = 0.7
 """The weight of a word with a similar spelling."""
+_SIMILARITY: Final = 85
+"""The similarity, in percent, of a misspelled word to one of the vocabulary."""
 _KIND: Final = 0.5
 """The weight of a possible kind: a text may be a new name, a day a condition or a value."""
 _CANDIDATES: Final = 16
@@ -153,7 +158,7 @@ class Menu:
         parsed = Sentence(beginning(sentence), around, self.common)
         parts = Parts.of(parsed)
         spoken = self._spoken(parts)
-        kinds = list(_kinds(parsed))
+        kinds = [*_kinds(parsed), *_assigned(parts)]
         is_question = _asks(parts)
         meant = [*spoken, *kinds]
         selection = around.context.selection
@@ -289,24 +294,28 @@ class Menu:
             other = dict.fromkeys(known, _SYNONYM)
             if not known and JOINED.match(word):
                 continue
-            if not known and own not in self._weights and (near := self._similar_word(own)):
-                other = {near: _SIMILAR}
+            if not known and own not in self._weights:
+                other = dict.fromkeys(self._similar_words(word, own), _SIMILAR)
             weights[word] = {**other, own: 1}
         return weights
 
-    def _similar_word(self, word: str) -> str | None:
-        """Return the menu's word with the most similar spelling, if any."""
-        if len(word) < 4 or not word.isascii():
-            return None
+    def _similar_words(self, word: str, own: str) -> Collection[str]:
+        """Return the menu's words for the most similar spelling, in any language of the vocabulary.
+
+        `own` is the stem of the word.
+        """
+        if len(own) < 4:
+            return ()
         from rapidfuzz import fuzz, process
 
-        best = process.extractOne(
-            word,
-            [term for term in self._weights if len(term) > 3],
-            scorer=fuzz.ratio,
-            score_cutoff=80,
-        )
-        return str(best[0]) if best else None
+        terms = [term for term in self._weights if len(term) > 3]
+        best = process.extractOne(own, terms, scorer=fuzz.ratio, score_cutoff=80)
+        if best:
+            return (str(best[0]),)
+        known = [entry for entry in vocabulary() if len(entry) > 4]
+        plain = folded(word)
+        best = process.extractOne(plain, known, scorer=fuzz.ratio, score_cutoff=_SIMILARITY)
+        return meanings(str(best[0])) - FUNCTION_WORDS if best else ()
 
     def _score(self, meant: Sequence[Mapping[str, float]], counts: Counter[str]) -> float:
         length = 1 - _B + _B * counts.total() / self._mean
@@ -368,6 +377,16 @@ def _terms(recipe: Recipe) -> Iterator[str]:
             name, slot = match[1], match[2]
             yield _SIGNS.get(slot or recipe.inputs[name].kind, "‹text›")
         yield from words(SLOT.sub(" ", text))
+
+
+def _assigned(parts: Parts) -> Iterator[Mapping[str, float]]:
+    """Yield the terms of a new property with its value: “reviewed: true”."""
+    for token in parts.tokens:
+        is_new = not is_within(token, parts.parsed.names) and not meanings(token.text)
+        if is_new and _ASSIGNED.match(parts.parsed.bare, token.end):
+            yield {"‹property›": 1}
+            yield {"‹value›": 1}
+            return
 
 
 def _kinds(parsed: Sentence) -> Iterator[Mapping[str, float]]:
