@@ -207,7 +207,9 @@ async def test_a_file_and_an_edit_are_left_out_and_the_rest_is_applied_to_the_by
         assert any(row.startswith("○ edit   A.md") for row in listed(app))
         assert "2 edited" in app.plan_head()
         await go_to(app, "B.md")
-        await app.press("right", "down", "down")
+        await app.press("right")
+        await app.until(lambda: any("● line 11" in row for row in listed(app)))
+        await app.press("down", "down")
         assert "● line 11  + new" in listed(app)[app.main.query_one(PlanList).cursor]
         await app.press("space")
         await app.until(lambda: any("○ line 11" in row for row in listed(app)))
