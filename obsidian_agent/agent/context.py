@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, islice
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -39,6 +41,12 @@ _MENTION: Final = re.compile(
 _TYPED: Final = re.compile(r'(?<![\w@])@(\[\[[^\]\n]*|"[^"\n]*|[^\s@"\[\](),;]*)$')
 _PLAIN: Final = re.compile(r'[^\s@"\[\](),;]+')
 _END: Final = ".:!?…"
+_WORD_START: Final = re.compile(r"(?<!\S)\S")
+MAX_NAME_WORDS: Final = 6
+"""Words at the end of a text that may begin one name."""
+MIN_NAME_LETTERS: Final = 2
+MAX_NAMES_COMPARED: Final = 200
+"""Names with the same beginning from which the shortest are chosen."""
 MAX_NOTES: Final = 30
 """Maximum number of notes sent with one message."""
 MAX_CHARACTERS: Final = 200_000
@@ -103,6 +111,13 @@ def mention_of(text: str) -> str:
     return f"@{text}" if _PLAIN.fullmatch(text) and text[-1] not in _END else f'@"{text}"'
 
 
+class NameCompletion(Struct, frozen=True):
+    """A name that the last `length` characters of a text begin."""
+
+    name: str
+    length: int
+
+
 class Mentionable:
     """A searchable snapshot of everything in a vault that can be mentioned.
 
@@ -119,6 +134,7 @@ class Mentionable:
         self._folders = frozenset(folders)
         self._first = [*notes[:20], *folders[:5]]
         self._tags = _tags(view)
+        self._starts = sorted(_starts(notes, folders, self._tags))
 
     def complete(self, typed: str, limit: int = 8) -> tuple[MentionCompletion, ...]:
         """Return the best completions of the text after the `@`."""
@@ -136,6 +152,33 @@ class Mentionable:
             self._completion(hit.path) for hit in self._names.search(typed.rstrip("/"), limit).hits
         )
 
+    def complete_end(self, text: str, limit: int = 8) -> tuple[NameCompletion, ...]:
+        """Return the names of notes, folders and tags that the last words of a text begin.
+
+        The names that most of the words begin are first, then short ones. A complete name is none.
+        """
+        starts = [match.start() for match in _WORD_START.finditer(text)][-MAX_NAME_WORDS:]
+        for start in starts:
+            typed = text[start:]
+            if len(typed) < MIN_NAME_LETTERS or typed.casefold() in _STOP_WORDS:
+                break
+            names = sorted(self._names_from(typed.casefold()), key=lambda name: (len(name), name))
+            matches = [name for name in names if name.casefold() != typed.casefold()]
+            if names:
+                return tuple(NameCompletion(name, len(typed)) for name in matches[:limit])
+        return ()
+
+    def _names_from(self, prefix: str) -> set[str]:
+        first = bisect_left(self._starts, (prefix, ""))
+        names: set[str] = set()
+        for start, name in islice(self._starts, first, first + MAX_NAMES_COMPARED):
+            if not start.startswith(prefix):
+                break
+            is_path = "/" in start and not start.startswith("#")
+            if "/" in prefix or not is_path:
+                names.add(name)
+        return names
+
     def nearest(self, name: str) -> str | None:
         """Return the existing name most similar to `name`; None if there is none."""
         hits = self._names.search(name.rstrip("/"), 1).hits
@@ -145,6 +188,25 @@ class Mentionable:
         if path in self._folders:
             return MentionCompletion(f"{path}/", "folder", mention_of(f"{path}/"))
         return MentionCompletion(path, "note", mention_of(path.removesuffix(".md")))
+
+
+def _starts(
+    notes: Iterable[str], folders: Iterable[str], tags: Iterable[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield each text, in lower case, by which a name is typed, and the name to insert."""
+    paths = [note.removesuffix(".md") for note in notes]
+    count = Counter(path.rpartition("/")[2].casefold() for path in paths)
+    for path in paths:
+        name = path.rpartition("/")[2]
+        is_unique = count[name.casefold()] == 1
+        yield name.casefold(), name if is_unique else path
+        if name != path:
+            yield path.casefold(), path
+    for folder in folders:
+        yield folder.casefold(), folder
+        yield folder.rpartition("/")[2].casefold(), folder
+    for tag in tags:
+        yield f"#{tag}".casefold(), f"#{tag}"
 
 
 def _tags(view: VaultView) -> list[str]:

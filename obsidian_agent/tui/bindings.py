@@ -267,9 +267,10 @@ KEYS: tuple[Key, ...] = (
     Key(
         "prompt.complete",
         "tab",
-        "form",
-        "Form",
-        "Accept the highlighted suggestion for / or @ (also Enter); "
+        "tab",
+        "Complete",
+        "Accept the highlighted suggestion for / or @ (also Enter); complete the name of a note, "
+        "folder, tag or saved action, again for the next one; "
         "otherwise open the form of the first suggested action",
         footer=False,
     ),

@@ -136,3 +136,57 @@ async def test_the_editor_gets_and_returns_the_message(monkeypatch: pytest.Monke
     async with driving() as app:
         await app.press("ctrl+g")
         assert "No editor is set" in app.hint()
+
+
+NOTES = {
+    "Shopping list.md": "# Shopping\n",
+    "Sheds/Shelf.md": "#sheds\n",
+    "Ubuntu Server.md": "x\n",
+    "Links.md": "[[Ubuntu Server]]\n",
+}
+
+
+async def test_tab_completes_names_in_a_sentence_and_goes_through_them(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    async with driving_real(Wiring(make_vault(NOTES), tmp_path / "state")) as app:
+        await app.press(*"ren")
+        await app.until(lambda: "Tab rename" in app.screen())
+        await app.press("tab", *"ub")
+        await app.until(lambda: "Tab Ubuntu Server" in app.screen())
+        await app.press("tab", *"to Home")
+        assert app.prompt.text == "rename Ubuntu Server to Home"
+        app.prompt.text = ""
+        await app.press(*"move she")
+        await app.until(lambda: "Tab Sheds  ·  Shelf" in app.screen())
+        await app.press("tab")
+        assert app.prompt.text == "move Sheds "
+        await app.press("tab")
+        assert app.prompt.text == "move Shelf "
+        await app.press("tab", *"to #s")
+        await app.until(lambda: "Tab #sheds" in app.screen())
+        await app.press("tab")
+        assert app.prompt.text == "move Sheds to #sheds "
+
+
+async def test_enter_sends_what_is_typed_and_completes_nothing(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    async with driving_real(Wiring(make_vault(NOTES), tmp_path / "state")) as app:
+        await app.press(*"Which notes are in sh")
+        await app.until(lambda: "Tab Sheds" in app.screen())
+        await app.press("enter")
+        await app.until(lambda: app.prompt.text == "" or len(app.app.screen_stack) > 1)
+        assert "Which notes are in sh" in app.transcript()
+
+
+@pytest.mark.parametrize("message", ["open shopping list", "Open Shopping list.md"])
+async def test_open_and_a_name_open_the_note_whatever_the_model(message: str) -> None:
+    async with driving({"text": "No such note."}, files=NOTES) as app:
+        await app.send(message)
+        await app.until(lambda: app.panes.note.path == "Shopping list.md")
+        assert app.messages == []
+        assert app.prompt.text == ""
+        await app.send("open the door")
+        await app.until(lambda: "No such note." in app.transcript())
+        assert app.messages == ["open the door"]

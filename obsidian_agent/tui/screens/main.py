@@ -19,6 +19,7 @@ from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.commands import Command, parse_call
 from obsidian_agent.tui.event_stream import EventsArrived, WorkEnded, merge_text
 from obsidian_agent.tui.gc_policy import GcPolicy
+from obsidian_agent.tui.screens.actions import MACRO
 from obsidian_agent.tui.screens.dialogs import Comment, DiffScreen
 from obsidian_agent.tui.screens.health import HealthActions
 from obsidian_agent.tui.screens.history import HistoryRequest
@@ -58,6 +59,7 @@ WARM_UP_SECONDS: Final = 0.5
 _ABOUT_SELECTION: Final = re.compile(
     r"\b(?:the|my|this|these|each|from|of|in)\s+(?:selection|selected)\b", re.I
 )
+_OPEN: Final = re.compile(r"open (.+)", re.I)
 
 
 class MainScreen(
@@ -147,6 +149,8 @@ class MainScreen(
         self._proposals = Proposals(self._is_free, self._show_proposal)
         self._last_state: tuple[str | None, str] | None = None
         self._warned_text: str | None = None
+        self._opened_text: str | None = None
+        """The message that names no single note to open, and is sent for that reason."""
 
     def compose(self) -> ComposeResult:
         # Textual sets these classes with the first resize, which is one frame too late.
@@ -323,12 +327,18 @@ class MainScreen(
                 self.run_command(call.command, call.argument)
         elif not text:
             return
+        elif self.turn.phase == "idle" and (macro := self.macro_named(text)) is not None:
+            self.panes.chat.prompt.accept()
+            self.keyboard.mark_action()
+            self.open_action(f"{MACRO}{macro}")
+        elif (match := _OPEN.fullmatch(text)) is not None and self._opened_text != text:
+            self._open_or_send(text, match.group(1))
         elif selection is None and _ABOUT_SELECTION.search(text) and self._warned_text != text:
             self._warned_text = text
             send = self.key("prompt.send")
             self.show_hint(f"{no_text}\nPress {send} again to send it without a selection.")
         else:
-            self._warned_text = None
+            self._warned_text = self._opened_text = None
             self.show_hint("")
             self.panes.chat.prompt.accept()
             if self.turn.phase == "idle":
@@ -336,6 +346,19 @@ class MainScreen(
             else:
                 self.panes.chat.queue.add(text)
                 self.refresh_state()
+
+    @work(group="note", exit_on_error=False)
+    async def _open_or_send(self, text: str, name: str) -> None:
+        """Open the note that a message names; send the message if no single note has the name."""
+        matches = await self.notes_named(name)
+        if self.panes.chat.prompt.text.strip() != text:
+            return
+        if len(matches) == 1:
+            self.panes.chat.prompt.accept()
+            self.show_note(matches[0])
+        else:
+            self._opened_text = text
+            self.submit(text)
 
     def _send_queued(self) -> None:
         """Send the next queued message when nothing is left to do or to decide.

@@ -62,12 +62,16 @@ class NoteActions(Workspace):
 
     @work(group="note", exit_on_error=False)
     async def _open_named(self, name: str) -> None:
-        finder = await asyncio.to_thread(self._finder)
-        matches = finder.named(name)
+        matches = await self.notes_named(name)
         if len(matches) == 1:
             self.show_note(matches[0])
         else:
             self.choose_note(name)
+
+    async def notes_named(self, name: str) -> Sequence[str]:
+        """Return the paths of the notes with this name."""
+        finder = await asyncio.to_thread(self._finder)
+        return finder.named(name)
 
     def _finder(self) -> NoteFinder:
         from obsidian_agent.services.note_finder import NoteFinder

@@ -1,11 +1,13 @@
-"""Suggestions while a message is typed: slash commands, mentions after an @, likely actions."""
+"""Suggestions while a message is typed: slash commands, names, likely actions."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
 from textual import work
 
 from obsidian_agent.errors import ObsidianAgentError
@@ -29,10 +31,20 @@ MIN_LETTERS: Final = 3
 """Length of a message from which on actions are suggested."""
 
 
+class Names(Struct, frozen=True):
+    """The names in a vault that a message may contain."""
+
+    mentionable: Mentionable
+    macros: tuple[str, ...]
+    """The names of trusted saved actions."""
+    verbs: tuple[str, ...]
+    """The first words of the sentences that the recipes read, the most frequent first."""
+
+
 class SuggestionActions(MacroActions):
     """Searches in a thread, one text at a time. Results for a text that has changed are dropped."""
 
-    _names: Mentionable | None = None
+    _names: Names | None = None
     _names_read_at = 0.0
     _is_searching = False
     _seen_text = ""
@@ -41,6 +53,7 @@ class SuggestionActions(MacroActions):
         """Suggest completions of the word before the cursor."""
         chat = self.panes.chat
         before = chat.prompt.before_cursor
+        self._suggest_names(before)
         commands = (
             completions(before, self.commands()) if chat.prompt.cursor_location[0] == 0 else []
         )
@@ -63,6 +76,52 @@ class SuggestionActions(MacroActions):
         else:
             chat.suggestions.offer([])
 
+    @work(group="names", exclusive=True, exit_on_error=False)
+    async def _suggest_names(self, before: str) -> None:
+        """Show the names that the end of the text begins; Tab inserts the first one."""
+        chat = self.panes.chat
+        if chat.prompt.is_completed:
+            return  # Tab is going through the names
+        if len(before) < MIN_LETTERS or before.startswith("/") or "@" in before:
+            chat.likely.show_names(())
+            return
+        names = await self._read_names()
+        if chat.prompt.before_cursor != before:
+            return
+        typed = before.casefold()
+        openings = [
+            Suggestion(opening, len(before), label=opening.rstrip())
+            for opening in (*names.macros, *names.verbs)
+            if opening.casefold().startswith(typed) and opening.strip().casefold() != typed
+        ]
+        matches = [
+            Suggestion(f"{match.name} ", match.length, label=match.name)
+            for match in names.mentionable.complete_end(before, MAX_SUGGESTIONS)
+        ]
+        chat.likely.show_names([*openings, *matches][:MAX_SUGGESTIONS])
+
+    def macro_named(self, message: str) -> str | None:
+        """Return the name of the trusted macro that a message consists of, as far as known."""
+        macros = () if self._names is None else self._names.macros
+        return next((name for name in macros if name.casefold() == message.casefold()), None)
+
+    async def _read_names(self) -> Names:
+        """Return the names of the vault, read again after some time."""
+        if self._names is None or time.monotonic() - self._names_read_at > NAMES_MAX_AGE:
+            self._names = await asyncio.to_thread(self._load_names)
+            self._names_read_at = time.monotonic()
+        return self._names
+
+    def _load_names(self) -> Names:
+        macros = tuple(macro.name for macro in self.session.saved.trusted())
+        examples = [example for recipe in self.session.recipes() for example in recipe.examples]
+        verbs = Counter(example.partition(" ")[0].casefold() for example in examples)
+        return Names(
+            self.services.mentionable(),
+            macros,
+            tuple(f"{verb} " for verb, _ in verbs.most_common()),
+        )
+
     @work(group="mention", exclusive=True, exit_on_error=False)
     async def _suggest_mentions(self, before: str) -> None:
         from obsidian_agent.agent.context import typed_mention
@@ -72,10 +131,8 @@ class SuggestionActions(MacroActions):
         if typed is None:
             suggestions.offer([])
             return
-        if self._names is None or time.monotonic() - self._names_read_at > NAMES_MAX_AGE:
-            self._names = await asyncio.to_thread(self.services.mentionable)
-            self._names_read_at = time.monotonic()
-        matches = await asyncio.to_thread(self._names.complete, typed, MAX_SUGGESTIONS)
+        names = (await self._read_names()).mentionable
+        matches = await asyncio.to_thread(names.complete, typed, MAX_SUGGESTIONS)
         if self.panes.chat.prompt.before_cursor != before:
             return
         length = len(before) - before.rfind("@")

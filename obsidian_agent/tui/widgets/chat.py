@@ -244,6 +244,7 @@ class ChatPane(Vertical):
     def on_mount(self) -> None:
         self.prompt.suggestions = self.query_one(Suggestions)
         self.prompt.queue = self.queue
+        self.prompt.likely = self.likely
         self.welcome()
 
     def welcome(self) -> None:
@@ -344,8 +345,11 @@ class ChatPane(Vertical):
 
     def show_likely(self, titles: Sequence[str]) -> None:
         """Show the titles of likely actions below the message box."""
-        self.query_one(Likely).show(titles)
-        self.prompt.has_likely_action = bool(titles)
+        self.likely.show(titles)
+
+    @property
+    def likely(self) -> Likely:
+        return self.query_one(Likely)
 
     @property
     def usage(self) -> UsageLine:

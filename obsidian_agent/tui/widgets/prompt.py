@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 from textual import events
 from textual.content import Content
 from textual.message import Message
@@ -101,8 +102,10 @@ class Prompt(TextEntry):
         )
         self.suggestions: Suggestions | None = None
         """The completions that this box controls."""
-        self.has_likely_action = False
-        """True while a likely action is displayed below the message."""
+        self.likely: Likely | None = None
+        """The line with what Tab does."""
+        self._completed: tuple[tuple[Suggestion, ...], int, str] | None = None
+        """The names that Tab goes through, the inserted one, and the text with it."""
         self.queue: MessageQueue | None = None
         """The messages that wait for the end of the current work."""
         self._sent_messages: list[str] = []
@@ -135,14 +138,33 @@ class Prompt(TextEntry):
         self.post_message(self.Sent(self, self._sending.strip()))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave Tab to the focus order if there is no form to open."""
-        return action != "form" or (
-            self.has_likely_action
-            and not (self.suggestions is not None and self.suggestions.display)
-        )
+        """Leave Tab to the focus order if there is nothing to complete."""
+        if action != "tab":
+            return True
+        return self.likely is not None and bool(self.likely.names or self.likely.titles)
 
-    def action_form(self) -> None:
-        self.post_message(self.FormRequested())
+    def action_tab(self) -> None:
+        """Insert the first name that the text before the cursor begins, and then the next ones.
+
+        Without names, request the form of the first likely action.
+        """
+        if self.likely is None or not self.likely.names:
+            self.post_message(self.FormRequested())
+            return
+        names, number = self.likely.names, 0
+        if self._completed is not None and self.is_completed:
+            names, before, _ = self._completed
+            number = (before + 1) % len(names)
+            self.complete(replace(names[number], length=len(names[before].insert)))
+        else:
+            self.complete(names[0])
+        self._completed = names, number, self.text
+        self.likely.show_names(names, number)
+
+    @property
+    def is_completed(self) -> bool:
+        """True if the text is as Tab has completed it."""
+        return self._completed is not None and self._completed[2] == self.text
 
     def action_newline(self) -> None:
         self.insert("\n")
@@ -384,7 +406,7 @@ class Suggestions(VirtualList[Suggestion], can_focus=False):
 
 
 class Likely(Static):
-    """A line with the titles of the likeliest actions, hidden without any."""
+    """A line with what Tab does: complete a name, or open the form of a likely action."""
 
     DEFAULT_CSS = """
     Likely {
@@ -396,19 +418,32 @@ class Likely(Static):
     def __init__(self) -> None:
         super().__init__("", markup=False)
         self.titles: tuple[str, ...] = ()
+        """The titles of the likeliest actions."""
+        self.names: tuple[Suggestion, ...] = ()
+        """The names that the text before the cursor begins."""
 
     def show(self, titles: Sequence[str]) -> None:
-        """Show titles, or hide the line without any."""
+        """Show titles of actions, unless names are displayed."""
         self.titles = tuple(titles)
-        self.display = bool(titles)
-        if not titles:
+        self._draw(0)
+
+    def show_names(self, names: Sequence[Suggestion], current: int = 0) -> None:
+        """Show names, the `current` one marked; the titles again without any."""
+        self.names = tuple(names)
+        self._draw(current)
+
+    def _draw(self, current: int) -> None:
+        texts = [name.label for name in self.names] or list(self.titles)
+        self.display = bool(texts)
+        if not texts:
             self.update("")
             return
-        first, *others = [terminal_text.shortened(title, 60) for title in titles]
-        self.update(
-            Content.assemble(
-                (f"{key_label(self, 'prompt.complete')} ", "$primary"),
-                (first, "$foreground"),
-                *((f"  ·  {title}", "$quiet") for title in others),
-            )
-        )
+        parts: list[tuple[str, str]] = [(f"{key_label(self, 'prompt.complete')} ", "$primary")]
+        for number, text in enumerate(texts):
+            style = "$foreground" if number == current else "$quiet"
+            parts += [("  ·  " if number else "", "$quiet"), (_short(text), style)]
+        self.update(Content.assemble(*parts))
+
+
+def _short(text: str) -> str:
+    return terminal_text.shortened(text, 60)
