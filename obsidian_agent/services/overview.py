@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -40,10 +40,17 @@ class Overview(Struct, frozen=True, kw_only=True):
     macros: tuple[str, ...]
     """Names of trusted macros, the one that was used most first."""
     last_run: HistoryEntry | None
+    health: tuple[str, int] | None = None
+    """The day and the number of findings of the last whole health report."""
 
 
-def overview(session: Session, waiting: WaitingPlans) -> Overview:
-    """Return the overview of a session's vault. May block for as long as the index is built."""
+def overview(
+    session: Session, waiting: WaitingPlans, trend: Sequence[tuple[str, int]] = ()
+) -> Overview:
+    """Return the overview of a session's vault. May block for as long as the index is built.
+
+    `trend` has the day and number of findings of earlier health reports.
+    """
     view = session.vault.view()
     notes = list(view.index.notes(ROOT))
     macros = sorted(session.saved.trusted(), key=lambda macro: -session.saved.use_count(macro.name))
@@ -55,6 +62,7 @@ def overview(session: Session, waiting: WaitingPlans) -> Overview:
         recent_notes=tuple(_recent(view, notes)),
         macros=tuple(macro.name for macro in macros[:MACROS]),
         last_run=next(changes, None),
+        health=trend[-1] if trend else None,
     )
 
 

@@ -198,6 +198,13 @@ KEYS: tuple[Key, ...] = (
         priority=True,
     ),
     Key(
+        "main.zoom",
+        "z",
+        "zoom",
+        "Zoom",
+        "Give the whole screen to the focused note or plan, or show all panes again",
+    ),
+    Key(
         "main.clear",
         "ctrl+l",
         "clear",

@@ -140,7 +140,7 @@ async def test_keys_that_are_changed_while_the_program_runs_are_in_force_and_sho
 ):
     async with driving() as app:
         await app.send('/set keymap {"main.saved": "f9", "no.key": "f7"}')
-        assert "F9 actions" in words_of(app)
+        await app.until(lambda: "F9 actions" in words_of(app))
         assert "The keymap setting has unknown key ids: “no.key”" in app.transcript()
         await app.press("f9")
         assert isinstance(app.app.screen, Actions)

@@ -20,8 +20,13 @@ async def test_an_example_is_taken_into_the_message_and_sent(
     async with driving_real(Wiring(make_vault(NOTES), tmp_path / "state")) as app:
         await app.until(lambda: EXAMPLE in app.screen())
         await app.until(lambda: "3 notes  /health" in app.screen())
-        await app.press("down", "tab")
+        await app.press("tab", "tab")
+        await app.until(lambda: app.prompt.text.startswith("Create an index of Projects"))
+        await app.press("ctrl+u", "1")
         await app.until(lambda: app.prompt.text == EXAMPLE)
+        await app.press("ctrl+u", "1")
+        assert app.prompt.text == "1", "a message may begin with a digit"
+        app.prompt.text = EXAMPLE
         await app.press("enter")
         await app.until(lambda: "Projects/Garden.md" in app.transcript())
         assert "What should change" not in app.transcript()
@@ -36,6 +41,28 @@ async def test_enter_on_an_empty_message_takes_no_example(
         await app.press("enter")
         assert not app.prompt.text
         assert EXAMPLE in app.screen()
+
+
+async def test_a_pane_is_zoomed_and_the_focused_one_is_marked(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    async with driving_real(Wiring(make_vault(NOTES), tmp_path / "state")) as app:
+        await app.until(lambda: EXAMPLE in app.screen())
+        await app.planned("append 'x' to Inbox")
+        work, chat = app.panes.work, app.panes.chat
+        beside = work.size.width
+        left = work.styles.border_left[1]
+        await app.press("z")
+        await app.until(lambda: not chat.display and work.size.width > beside)
+        await app.press("f6")
+        await app.until(lambda: chat.display and not work.display)
+        await app.press("f6", "f6", "z")
+        await app.until(lambda: chat.display and work.display)
+        app.panes.go("chat")
+        await app.settle()
+        assert work.styles.border_left[1] != left, "it is no longer marked"
+        await app.press("z")
+        assert app.prompt.text == "z"
 
 
 @pytest.mark.parametrize("width", [120, 160])

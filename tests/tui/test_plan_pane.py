@@ -16,6 +16,7 @@ from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.integrations.proposals import ClientProposal, Outcome
 from obsidian_agent.tui.screens.dialogs import Comment, DiffScreen
+from obsidian_agent.tui.screens.waiting import WaitingScreen
 from obsidian_agent.tui.turn.controller import PlanSource
 from obsidian_agent.tui.turn.proposals import ClientPlan
 from obsidian_agent.tui.widgets.diff import DiffView
@@ -268,6 +269,7 @@ async def test_a_new_message_puts_a_plan_aside_and_does_not_lose_it(
         await app.send("Create a note Pears")
         await app.until(lambda: app.main.turn.phase == "idle")
         await app.settle()
+        await app.press("escape")
         if app.main.turn.pending is None or app.main.turn.pending.plan.goal == TIDY["goal"]:
             app.main.preview_plan(TIDY | {"goal": "Another", "steps": TIDY["steps"][-1:]})
             await app.until(
@@ -277,6 +279,14 @@ async def test_a_new_message_puts_a_plan_aside_and_does_not_lose_it(
         assert "You have not decided on “Tidy university notes”" in app.transcript()
         (waiting,) = app.main.services.waiting.all()
         assert (waiting.source, waiting.goal, waiting.changes) == ("", TIDY["goal"], 44)
+        await app.until(lambda: "1 plan waiting" in app.screen())
+        await app.send("/plans")
+        await app.on_top(WaitingScreen)
+        await app.until(lambda: "Tidy university notes" in app.screen())
+        await app.press("d")
+        await app.until(lambda: "No plans are waiting" in app.screen())
+        await app.press("escape")
+        await app.until(lambda: "waiting" not in app.screen())
 
 
 async def test_a_pending_plan_says_that_a_file_changed_and_previews_again(

@@ -89,8 +89,6 @@ async def test_a_plan_that_was_on_its_way_when_escape_was_pressed_is_not_shown(
         event_stream, "BATCH_SECONDS", 3600.0
     )  # what is ready waits for the next batch
     async with driving() as app:
-        # Examples are offered before the first message; Esc must not close them instead.
-        await app.until(lambda: app.panes.chat.suggestions.display)
         app.main.turn.start(ready(), "Planning")
         await app.settle("turn")
         await app.press("escape")

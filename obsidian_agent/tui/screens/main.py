@@ -96,6 +96,7 @@ class MainScreen(
             "Include the note's selection in the next message, or don't",
             "toggle_selection",
         ),
+        Command("zoom", "Zoom", "Only the pane in front, or all panes again", "zoom"),
         Command("clear", "Clear the screen", "The conversation itself is not changed", "clear"),
         Command("quit", "Quit", "Asks first while a plan is being applied", "app.quit"),
     )
@@ -553,6 +554,16 @@ class MainScreen(
 
     def action_next_pane(self) -> None:
         self.panes.next()
+
+    def action_zoom(self) -> None:
+        """Show only the pane in front, or all panes again."""
+        self.panes.is_zoomed = not self.panes.is_zoomed
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer the zoom where another pane is beside the focused one, or was."""
+        if action == "zoom":
+            return not (isinstance(self.focused, Prompt) or self.has_class("-narrow"))
+        return True
 
     def action_toggle_selection(self) -> None:
         self.panes.use_selection = not self.panes.use_selection

@@ -69,8 +69,6 @@ class SuggestionActions(MacroActions):
                     )
                 )
             chat.suggestions.offer(suggestions, before)
-        elif not chat.prompt.text and chat.is_new:
-            chat.offer_examples()
         elif "@" in before:
             self._suggest_mentions(before)
         else:

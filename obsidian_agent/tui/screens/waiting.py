@@ -335,6 +335,7 @@ class WaitingActions(Workspace):
         self.app.push_screen(RulesScreen(self.services.rules, self.session))
 
     def _look_at(self, plan: WaitingPlan | None) -> None:
+        self._look_for_plans()
         if plan is None or not self.ensure_idle():
             return
         outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
@@ -353,11 +354,13 @@ class WaitingActions(Workspace):
     @work(group="waiting", exit_on_error=False)
     async def _drop_waiting(self, plan: WaitingPlan) -> None:
         await asyncio.to_thread(self.services.waiting.drop, plan.id)
+        self._look_for_plans()
 
     @work(group="waiting", exit_on_error=False)
     async def put_aside(self, plan: Pending) -> None:
         """Store a plan of the user that is not decided on."""
         await asyncio.to_thread(self._store, plan)
+        self._look_for_plans()
 
     def _store(self, pending: Pending) -> None:
         from obsidian_agent.services.plan_review import put_aside

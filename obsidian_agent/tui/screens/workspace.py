@@ -187,7 +187,7 @@ class Workspace(Screen[None]):
     def busy(self, what: str) -> None:
         """Show the current activity; "" ends it."""
         if what:
-            self.panes.chat.work_started(what)
+            self.panes.chat.activity.start(what)
         else:
             self.panes.chat.work_ended()
 

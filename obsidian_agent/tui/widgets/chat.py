@@ -20,12 +20,12 @@ from obsidian_agent.tui.widgets.prompt import (
     Likely,
     MessageQueue,
     Prompt,
-    Suggestion,
     Suggestions,
 )
 from obsidian_agent.tui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
+    from obsidian_agent.journal.records import HistoryEntry
     from obsidian_agent.services.overview import Overview
 
 ROW_WIDTH = 64
@@ -173,17 +173,32 @@ class Welcome(Static):
             Content.assemble(
                 ("What should change, or what do you want to know?\n", "bold $foreground"),
                 ("Nothing is written before you have seen and approved it.\n\n", "$quiet"),
+                *self._examples(),
                 *(piece for row in self._rows() for piece in row),
                 *(piece for key, use in keys for piece in _key_use(key, use)),
                 (f"\n\n{self.model_notice}" if self.model_notice else "", "$quiet"),
             ).rstrip()
         )
 
+    def _examples(self) -> Iterator[tuple[str, str]]:
+        examples = self.overview.examples if self.overview is not None else ()
+        for number, example in enumerate(examples, 1):
+            yield f"{number}  ", "$primary"
+            yield terminal_text.shortened(example.sentence, ROW_WIDTH), "$foreground"
+            yield f"  {example.remark.replace(' ', NO_BREAK)}".rstrip() + "\n", "$quiet"
+        if examples:
+            tab = key_label(self, "prompt.complete")
+            yield f"   A number or {tab} puts a sentence into the message.\n\n", "$quiet"
+
     def _rows(self) -> Iterator[tuple[tuple[str, str], ...]]:
         overview = self.overview
         if overview is None:
             return
-        yield from _row("Vault", counted(overview.note_count, "note"), "/health")
+        vault = counted(overview.note_count, "note")
+        if overview.health is not None:
+            day, findings = overview.health
+            vault += f" · {counted(findings, 'finding')} on {day}"
+        yield from _row("Vault", vault, "/health")
         sources = dict.fromkeys(plan.source or "you" for plan in overview.waiting)
         if overview.waiting:
             waiting = f"{counted(len(overview.waiting), 'plan')} from {', '.join(sources)}"
@@ -192,8 +207,22 @@ class Welcome(Static):
         yield from _row("Recent", " · ".join(names), key_label(self, "main.open"))
         yield from _row("Macros", " · ".join(overview.macros), key_label(self, "main.saved"))
         if overview.last_run is not None:
-            yield from _row("Last run", overview.last_run.goal, key_label(self, "main.history"))
+            yield from _row("Last run", _describe(overview.last_run), self._history_key)
         yield (("\n", ""),)
+
+    @property
+    def _history_key(self) -> str:
+        return f"{key_label(self, 'main.history')} shows, undoes"
+
+
+def _describe(run: HistoryEntry) -> str:
+    """Describe a run by its goal, its files and its day."""
+    effects = run.effects
+    files = {*effects.created, *effects.modified, *effects.deleted}
+    files |= {new for _, new in effects.renamed}
+    goal = terminal_text.shortened(run.goal, ROW_WIDTH - 24)
+    undone = " · undone" if run.undone else ""
+    return f"{goal} · {counted(len(files), 'file')} · {run.time[:10]}{undone}"
 
 
 def _row(label: str, text: str, key: str) -> Iterator[tuple[tuple[str, str], ...]]:
@@ -251,13 +280,15 @@ class ChatPane(Vertical):
         """Add the introduction to a new conversation."""
         self.is_new = True
         self.transcript.mount(Welcome(self.model_notice, self._overview))
+        if self._overview is not None:
+            self.show_overview(self._overview)
 
     def end_welcome(self) -> None:
         """Remove the introduction and its examples, if they are still there."""
         if self.is_new:
             self.is_new = False
             self.query(Welcome).remove()
-            self.suggestions.offer([])
+            self.prompt.examples = ()
 
     def show_overview(self, overview: Overview) -> None:
         """Show an overview of the vault in the introduction."""
@@ -265,20 +296,8 @@ class ChatPane(Vertical):
         for welcome in self.query(Welcome):
             welcome.overview = overview
             welcome.draw()
-        self.offer_examples()
-
-    def offer_examples(self) -> None:
-        """Offer sentences to start a conversation with, if the message is empty.
-
-        Not while work goes on: Esc then cancels it, and must not close a list instead.
-        """
-        is_idle = not self.activity.display
-        if self.is_new and is_idle and self._overview is not None and not self.prompt.text:
-            examples = [
-                Suggestion(example.sentence, 0, example.remark)
-                for example in self._overview.examples
-            ]
-            self.suggestions.offer(examples, preselect=False)
+        if self.is_new:
+            self.prompt.examples = tuple(example.sentence for example in overview.examples)
 
     @property
     def transcript(self) -> Transcript:
@@ -315,12 +334,6 @@ class ChatPane(Vertical):
         hint = self.query_one("#hint", Static)
         hint.update(Content(terminal_text.block(text)))
         hint.display = bool(text)
-
-    def work_started(self, what: str) -> None:
-        """Show an activity, in place of examples to start a conversation with."""
-        self.activity.start(what)
-        if not self.prompt.text:
-            self.suggestions.offer([])
 
     def work_ended(self) -> None:
         """Remove the activity and any hint about it."""

@@ -42,6 +42,8 @@ class Panes(Horizontal):
 
     front: reactive[PaneName] = reactive[PaneName]("chat", init=False)
     side: reactive[PaneName] = reactive[PaneName]("work", init=False)
+    is_zoomed: reactive[bool] = reactive(False, init=False)
+    """True if only the pane in front is displayed."""
     use_selection: reactive[bool] = reactive(True, init=False)
     """True if the selection is sent with the message."""
 
@@ -95,6 +97,9 @@ class Panes(Horizontal):
 
     def watch_side(self) -> None:
         self.hide_empty()
+
+    def watch_is_zoomed(self, is_zoomed: bool) -> None:
+        self.set_class(is_zoomed, "-zoomed")
 
     def hide_empty(self) -> None:
         """Hide the panes that have nothing to show; one of the others is beside the chat."""
@@ -309,7 +314,7 @@ class TopBar(Horizontal):
         """Show how many plans wait for approval."""
         widget = self.query_one("#inbox", Static)
         widget.display = count > 0
-        widget.update(f"✉ {count:,}")
+        widget.update(f"{terminal_text.counted(count, 'plan')} waiting")
 
     def show_connection(self, *, obsidian: bool) -> None:
         """Show or hide the sign of a running Obsidian with the companion plugin."""

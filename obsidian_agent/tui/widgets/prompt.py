@@ -102,6 +102,8 @@ class Prompt(TextEntry):
         )
         self.suggestions: Suggestions | None = None
         """The completions that this box controls."""
+        self.examples: tuple[str, ...] = ()
+        """Sentences that Tab or their number put into the empty box."""
         self.likely: Likely | None = None
         """The line with what Tab does."""
         self._completed: tuple[tuple[Suggestion, ...], int, str] | None = None
@@ -124,9 +126,20 @@ class Prompt(TextEntry):
         ):
             event.stop()
             event.prevent_default()
+        elif self._takes_example(event):
+            event.stop()
+            event.prevent_default()
+            self.text = self.examples[int(event.key) - 1]
+            self.move_cursor(self.document.end)
+            # Only once: a message may begin with a digit.
+            self.examples = ()
         elif event.key in ("enter", "shift+enter", "ctrl+j"):
             event.prevent_default()
             self._entered = self.text
+
+    def _takes_example(self, event: events.Key) -> bool:
+        digits = [str(number) for number in range(1, len(self.examples) + 1)]
+        return not self.text and event.key in digits
 
     def action_send(self) -> None:
         # A key may arrive before the action of the previous one: text typed right after Enter
@@ -141,17 +154,17 @@ class Prompt(TextEntry):
         """Leave Tab to the focus order if there is nothing to complete."""
         if action != "tab":
             return True
-        return self.likely is not None and bool(self.likely.names or self.likely.titles)
+        return bool(self._names) or (self.likely is not None and bool(self.likely.titles))
 
     def action_tab(self) -> None:
         """Insert the first name that the text before the cursor begins, and then the next ones.
 
         Without names, request the form of the first likely action.
         """
-        if self.likely is None or not self.likely.names:
+        names, number = self._names, 0
+        if not names:
             self.post_message(self.FormRequested())
             return
-        names, number = self.likely.names, 0
         if self._completed is not None and self.is_completed:
             names, before, _ = self._completed
             number = (before + 1) % len(names)
@@ -159,7 +172,15 @@ class Prompt(TextEntry):
         else:
             self.complete(names[0])
         self._completed = names, number, self.text
-        self.likely.show_names(names, number)
+        if self.likely is not None:
+            self.likely.show_names(names, number)
+
+    @property
+    def _names(self) -> tuple[Suggestion, ...]:
+        """What Tab inserts: names that the text begins, or examples if there is no text."""
+        if not self.text and self.examples:
+            return tuple(Suggestion(example, 0, label=example) for example in self.examples)
+        return () if self.likely is None else self.likely.names
 
     @property
     def is_completed(self) -> bool:
