@@ -184,7 +184,7 @@ class Welcome(Static):
         examples = self.overview.examples if self.overview is not None else ()
         for number, example in enumerate(examples, 1):
             yield f"{number}  ", "$primary"
-            yield terminal_text.shortened(example.sentence, ROW_WIDTH), "$foreground"
+            yield terminal_text.line(example.sentence), "$foreground"
             yield f"  {example.remark.replace(' ', NO_BREAK)}".rstrip() + "\n", "$quiet"
         if examples:
             tab = key_label(self, "prompt.complete")
@@ -207,29 +207,30 @@ class Welcome(Static):
         yield from _row("Recent", " · ".join(names), key_label(self, "main.open"))
         yield from _row("Macros", " · ".join(overview.macros), key_label(self, "main.saved"))
         if overview.last_run is not None:
-            yield from _row("Last run", _describe(overview.last_run), self._history_key)
+            run = _described(overview.last_run)
+            yield from _row("Last run", run, key_label(self, "main.history"))
         yield (("\n", ""),)
 
-    @property
-    def _history_key(self) -> str:
-        return f"{key_label(self, 'main.history')} shows, undoes"
 
-
-def _describe(run: HistoryEntry) -> str:
-    """Describe a run by its goal, its files and its day."""
+def _described(run: HistoryEntry) -> str:
+    """Return the goal of a run, the number of its files and its day."""
     effects = run.effects
     files = {*effects.created, *effects.modified, *effects.deleted}
     files |= {new for _, new in effects.renamed}
-    goal = terminal_text.shortened(run.goal, ROW_WIDTH - 24)
-    undone = " · undone" if run.undone else ""
-    return f"{goal} · {counted(len(files), 'file')} · {run.time[:10]}{undone}"
+    details = f"{counted(len(files), 'file')} · {run.time[:10]}{' · undone' if run.undone else ''}"
+    return f"{_clipped(run.goal, ROW_WIDTH - len(details) - 3)} · {details}"
+
+
+def _clipped(text: str, width: int) -> str:
+    line = terminal_text.line(text)
+    return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 def _row(label: str, text: str, key: str) -> Iterator[tuple[tuple[str, str], ...]]:
     if text:
         yield (
             (f"{label:<10}", "$quiet"),
-            (terminal_text.shortened(text, ROW_WIDTH), "$foreground"),
+            (_clipped(text, ROW_WIDTH), "$foreground"),
             (f"  {key}\n", "$primary"),
         )
 
