@@ -347,8 +347,20 @@ def past(wiring: Wiring) -> None:
         os.utime(note, (1_700_000_000, 1_700_000_000 + number))
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
-@pytest.mark.parametrize("name", [*SCREENS, *PUSHED])
+SIZES = ((80, 24), (120, 40))
+MORE_SIZES = ((60, 20), (200, 50))
+MAIN = ("welcome", "plan", "result")
+"""The stages of the main screen, whose layout depends most on the size."""
+
+PICTURES = [(name, size) for name in (*SCREENS, *PUSHED) for size in SIZES]
+PICTURES += [(name, size) for name in MAIN for size in MORE_SIZES]
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    PICTURES,
+    ids=[f"{name}-{width}x{height}" for name, (width, height) in PICTURES],
+)
 async def test_the_screen_looks_as_before_and_can_be_read(
     name: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

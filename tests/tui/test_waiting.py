@@ -80,7 +80,7 @@ async def test_plans_are_judged_with_one_key_each(make_vault: MakeVault, tmp_pat
     wiring = wiring_with(make_vault, tmp_path, *plans)
     root = Path(wiring.store.real_path)
     async with driving_real(wiring) as app:
-        await app.until(lambda: "✉ 2" in app.screen())
+        await app.until(lambda: "2 plans waiting" in app.screen())
         await app.send("/plans")
         await app.on_top(WaitingScreen)
         await app.until(lambda: "Change Home.md" in app.screen() and "two" in app.screen())
@@ -119,5 +119,5 @@ async def test_a_rule_proposes_while_the_app_is_open(make_vault: MakeVault, tmp_
     async with driving_real(wiring) as app:
         await app.until(lambda: not app.app.query_one("#inbox").display)
         (root / "Inbox.md").write_text("# Inbox #done\n")
-        await app.until(lambda: "✉ 1" in app.screen())
+        await app.until(lambda: "1 plan waiting" in app.screen())
         assert (root / "Inbox.md").exists()
