@@ -31,7 +31,7 @@ MIN_LETTERS: Final = 3
 """Length of a message from which on actions are suggested."""
 
 
-class Names(Struct, frozen=True):
+class MessageNames(Struct, frozen=True):
     """The names in a vault that a message may contain."""
 
     mentionable: Mentionable
@@ -44,7 +44,7 @@ class Names(Struct, frozen=True):
 class SuggestionActions(MacroActions):
     """Searches in a thread, one text at a time. Results for a text that has changed are dropped."""
 
-    _names: Names | None = None
+    _names: MessageNames | None = None
     _names_read_at = 0.0
     _is_searching = False
     _seen_text = ""
@@ -103,18 +103,18 @@ class SuggestionActions(MacroActions):
         macros = () if self._names is None else self._names.macros
         return next((name for name in macros if name.casefold() == message.casefold()), None)
 
-    async def _read_names(self) -> Names:
+    async def _read_names(self) -> MessageNames:
         """Return the names of the vault, read again after some time."""
         if self._names is None or time.monotonic() - self._names_read_at > NAMES_MAX_AGE:
             self._names = await asyncio.to_thread(self._load_names)
             self._names_read_at = time.monotonic()
         return self._names
 
-    def _load_names(self) -> Names:
+    def _load_names(self) -> MessageNames:
         macros = tuple(macro.name for macro in self.session.saved.trusted())
         examples = [example for recipe in self.session.recipes() for example in recipe.examples]
         verbs = Counter(example.partition(" ")[0].casefold() for example in examples)
-        return Names(
+        return MessageNames(
             self.services.mentionable(),
             macros,
             tuple(f"{verb} " for verb, _ in verbs.most_common()),

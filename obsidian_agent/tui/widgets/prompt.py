@@ -177,7 +177,7 @@ class Prompt(TextEntry):
 
     @property
     def _names(self) -> tuple[Suggestion, ...]:
-        """What Tab inserts: names that the text begins, or examples if there is no text."""
+        """The names that Tab inserts, or the examples if there is no text."""
         if not self.text and self.examples:
             return tuple(Suggestion(example, 0, label=example) for example in self.examples)
         return () if self.likely is None else self.likely.names
