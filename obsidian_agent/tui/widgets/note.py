@@ -46,7 +46,7 @@ _MARKER = re.compile(r"\s*(?:[-*+]|\d+[.)])\s(?:\[.\]\s)?|\s*>+\s?")
 _LINE_END = re.compile("\r\n|\r|\n")
 MAX_LINES = 50_000
 MAX_CHARACTERS = 3_000_000
-MAX_RENDERED = 200_000
+MAX_RENDERED = 60_000
 """Characters of a note beyond which only its source is displayed."""
 
 MAX_ROW = 2_000
