@@ -14,7 +14,7 @@ from __future__ import annotations
 import marshal
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
 
@@ -262,6 +262,13 @@ class NoteContent(NamedTuple):
     data: bytes | Problem
 
 
+class ContentTest(Struct, frozen=True):
+    """A test of the content of notes. Every note that passes holds one of the needles."""
+
+    needles: tuple[Needle | None, ...]
+    passes: Callable[[bytes], bool]
+
+
 class Reader(Protocol):
     """A view or a store."""
 
@@ -341,6 +348,15 @@ class VaultIndex(ABC):
 
         Every note with all needles is included, and some others may be. None excludes no note.
         """
+
+    def notes_with(self, test: ContentTest) -> list[VaultPath]:
+        """Return the notes that pass a test of their content, sorted by path."""
+        passed: dict[VaultPath, bool] = {}
+        for needle in test.needles:
+            for path, content in self.texts(ROOT, needle):
+                if path not in passed:
+                    passed[path] = not isinstance(content, Problem) and test.passes(content)
+        return sorted(path for path, is_match in passed.items() if is_match)
 
     def may_hold(self, folder: VaultPath, needle: Needle) -> set[str]:
         """Return the paths of the notes below a folder that may hold a needle.

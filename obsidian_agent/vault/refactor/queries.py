@@ -11,17 +11,25 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from msgspec import Struct
 
 from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.expression import expression
-from obsidian_agent.vault.index.index import VaultIndex
+from obsidian_agent.vault.index.index import ContentTest, VaultIndex
 from obsidian_agent.vault.index.text_search import exact_needle, folded_needle
 from obsidian_agent.vault.paths import path as paths
-from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
-from obsidian_agent.vault.refactor.query_names import Fragment, Kind, Language, QueryName, names_in
+from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.refactor.query_names import (
+    Fragment,
+    Kind,
+    Language,
+    QueryName,
+    has_queries,
+    names_in,
+)
 from obsidian_agent.vault.refactor.query_renames import MoveInQueries, Rename, dataview_name
 from obsidian_agent.vault.refactor.rename_links import FileMoves
 from obsidian_agent.vault.text import Edit, apply, decode
@@ -41,6 +49,15 @@ _BASE_NAME: Final = expression(r"[^\W\d]\w*")
 _PLAIN_SCALAR: Final = expression(r"(?!-\s|[?:]\s)[^\s#&*!|>'\"%@`{}\[\],](?:(?!: |:$| #)[^\n])*")
 
 
+_WITH_QUERIES: Final = ContentTest(
+    tuple(
+        folded_needle(mark) if mark.isalpha() else exact_needle(mark)
+        for mark in (*_MARKS, *_BASE_MARKS)
+    ),
+    has_queries,
+)
+
+
 class Doubt(NamedTuple):
     """A line with a query that a rename may change, and that is not rewritten."""
 
@@ -58,12 +75,8 @@ class RewrittenQueries(Struct, frozen=True):
 
 
 def files_with_queries(index: VaultIndex) -> list[VaultPath]:
-    """Return the bases, and the notes that may have queries, sorted by path."""
-    files = {path.text: path for path in index.bases()}
-    for mark in (*_MARKS, *_BASE_MARKS):
-        needle = folded_needle(mark) if mark.isalpha() else exact_needle(mark)
-        files.update((note.path.text, note.path) for note in index.texts(ROOT, needle))
-    return [files[text] for text in sorted(files)]
+    """Return the bases, and the notes with queries, sorted by path."""
+    return sorted([*index.bases(), *index.notes_with(_WITH_QUERIES)])
 
 
 class QueryFile(Struct, frozen=True):
@@ -125,7 +138,7 @@ def rewrite_queries(
     doubts: list[tuple[int, Language]] = []
     expected: list[tuple[Kind, str]] = []
     renamed: list[tuple[int, Language]] = []
-    for fragment, name in names_in(path, text):
+    for fragment, name in _names(path, text):
         at = fragment.positions[name.start]
         new = rename.renamed(name, fragment.language)
         edit = None
@@ -146,6 +159,12 @@ def rewrite_queries(
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     listed = {Doubt(bisect_right(starts, at), _LANGUAGE_NAMES[name]) for at, name in doubts}
     return RewrittenQueries(content.encode(), len(edits), tuple(sorted(listed)))
+
+
+@lru_cache(maxsize=1024)
+def _names(path: VaultPath, text: str) -> tuple[tuple[Fragment, QueryName], ...]:
+    """Return the names in a file. A plan with many renames reads the same files for each."""
+    return tuple(names_in(path, text))
 
 
 def _edit(fragment: Fragment, name: QueryName, new: str) -> Edit[str] | None:

@@ -162,6 +162,12 @@ def names_in(path: VaultPath, text: str) -> Iterator[tuple[Fragment, QueryName]]
         yield from ((fragment, name) for name in sorted(parser(fragment.text), key=_position))
 
 
+def has_queries(data: bytes) -> bool:
+    """Return True if a note has a query block or an inline query."""
+    text = data.decode(errors="replace")
+    return next(_fragments(text), None) is not None
+
+
 def _position(name: QueryName) -> int:
     return name.start
 

@@ -11,6 +11,7 @@ from obsidian_agent import budget
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.index.index import (
     NO_FACTS,
+    ContentTest,
     Delta,
     Facts,
     NoteContent,
@@ -48,6 +49,9 @@ class OverlayIndex(VaultIndex):
         self._view = view
         self._processed = 0
         self._delta = Delta()
+        self._base_passed: dict[ContentTest, list[VaultPath]] = {}
+        self._passed: dict[str, dict[ContentTest, bool]] = {}
+        """Results of tests for each changed note, by its path, until it changes again."""
 
     @property
     def problems(self) -> Mapping[str, Problem]:
@@ -121,6 +125,22 @@ class OverlayIndex(VaultIndex):
         new = (NoteContent(path, read_note(self._view, path)) for path in changed)
         return budget.checked(heapq.merge(old, new, key=attrgetter("path.text")))
 
+    def notes_with(self, test: ContentTest) -> list[VaultPath]:
+        delta = self._current_delta()
+        if test not in self._base_passed:
+            self._base_passed[test] = self._base_index.notes_with(test)
+        changed = [path for path in delta.files.values() if path.is_note]
+        new = [path for path in changed if self._passes(path, test)]
+        return delta.merge(self._base_passed[test], new)
+
+    def _passes(self, path: VaultPath, test: ContentTest) -> bool:
+        results = self._passed.setdefault(path.text, {})
+        if test not in results:
+            budget.check()
+            content = read_note(self._view, path)
+            results[test] = not isinstance(content, Problem) and test.passes(content)
+        return results[test]
+
     def may_hold(self, folder: VaultPath, needle: Needle) -> set[str]:
         delta = self._current_delta()
         notes: set[str] = set()
@@ -175,6 +195,7 @@ class OverlayIndex(VaultIndex):
         new = dict.fromkeys(touched[self._processed :])
         self._processed = len(touched)
         for path in new:
+            self._passed.pop(path.text, None)
             exists = _is_file(self._view, path)
             self._update_names(path, exists=exists)
             if exists:

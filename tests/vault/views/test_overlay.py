@@ -9,6 +9,7 @@ import pytest
 
 from faults import refused
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
+from obsidian_agent.vault.refactor.queries import files_with_queries
 from obsidian_agent.vault.views.changes import (
     ChangeSet,
     CreateFile,
@@ -272,3 +273,29 @@ def test_a_link_to_a_note_gets_another_name_in_its_folder(make_vault: MakeVault)
         "0 move Folder -> Moved",
         "1 move Moved/link.md -> Moved/other.md",
     ]
+
+
+def test_files_with_queries_follow_the_changes_and_the_base_is_searched_once(
+    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = "```dataview\nLIST FROM #a\n```\n"
+    disk = DiskView(make_vault({"a.md": query, "b.md": "text\n", "c.md": "dataview is a word\n"}))
+    searches = []
+    search = disk.index.notes_with
+    monkeypatch.setattr(
+        disk.index, "notes_with", lambda test: searches.append(test) or search(test)
+    )
+    overlay = OverlayVault(disk, 0.0)
+    stages = [
+        ("mkdir F", ["a.md"]),
+        (f"modify b.md = {query}", ["a.md", "b.md"]),
+        ("rename a.md > F/a.md", ["F/a.md", "b.md"]),
+        ("modify F/a.md = text", ["b.md"]),
+        (f"modify F/a.md = {query}", ["F/a.md", "b.md"]),
+        ("delete b.md", ["F/a.md"]),
+        ("create G.base = filters:", ["F/a.md", "G.base"]),
+    ]
+    for number, (text, expected) in enumerate(stages):
+        overlay.apply([change(text)], number)
+        assert [file.text for file in files_with_queries(overlay.index)] == expected
+    assert len(searches) == 1
