@@ -64,7 +64,7 @@ _GUESSED: Final = 0.97
 _UNUSED_WORDS: Final = 0.93
 """The factor for each phrase that neither fills an input nor chooses the recipe."""
 _COMPLETE: Final = 1.1
-"""The factor for recipes that have every value and use every word."""
+"""The factor for recipes that have the values of an example and use every word."""
 _UNNAMED: Final = 0.3
 """The share of the score that depends on the words of the title."""
 _UNMET: Final = 0.5
@@ -191,7 +191,7 @@ class Menu:
             score *= _ANSWER if is_question and recipe.answer is not None else 1
             score *= 1 - _UNNAMED * (1 - self._mentioned_part(recipe, own, values))
             is_complete = not (missing or filling.lost or filling.unused)
-            score *= _COMPLETE if is_complete else 1
+            score *= _COMPLETE if is_complete and _fills_example(recipe, values) else 1
             suggestions.append(
                 RecipeSuggestion(
                     recipe=recipe,
@@ -377,6 +377,12 @@ def _terms(recipe: Recipe) -> Iterator[str]:
             name, slot = match[1], match[2]
             yield _SIGNS.get(slot or recipe.inputs[name].kind, "‹text›")
         yield from words(SLOT.sub(" ", text))
+
+
+def _fills_example(recipe: Recipe, values: Mapping[str, Any]) -> bool:
+    """Return True if the values fill an example. Defaults alone may make a plan without effect."""
+    slots = ({slot for slot, _ in SLOT.findall(example)} for example in recipe.examples)
+    return any(names <= values.keys() for names in slots)
 
 
 def _assigned(parts: Parts) -> Iterator[Mapping[str, float]]:

@@ -54,6 +54,12 @@ def test_a_phrase_is_marked_as_read_without_quotes() -> None:
     assert event.candidates[0].doubt == "Read as new name: “Rye bread”."
 
 
+def test_a_recipe_whose_values_are_all_defaults_is_not_first() -> None:
+    event = desk().decide("rename Sourdough")
+    assert isinstance(event, NeedsInput)
+    assert (event.candidates[0].recipe, event.candidates[0].missing) == ("rename", ("to",))
+
+
 def test_words_of_the_action_and_function_words_are_not_unused() -> None:
     event = desk().decide("Verschiebe bitte die Notiz Herbs schnell nach Archive")
     assert isinstance(event, NeedsInput)
