@@ -20,7 +20,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
@@ -34,6 +34,8 @@ from obsidian_agent.providers.base import (
     ToolCallChunk,
     Usage,
 )
+
+MAX_SCRIPT_BYTES: Final = 64 << 20
 
 PIECE = 16
 """Characters per streamed piece."""
@@ -117,12 +119,16 @@ class ScriptedProvider:
     def load(cls, path: Path) -> ScriptedProvider:
         """Load a script. Raise `ConfigError`, which names file and line."""
         try:
-            text = path.expanduser().read_text(encoding="utf-8-sig")
+            with path.expanduser().open("rb") as file:
+                data = file.read(MAX_SCRIPT_BYTES + 1)
+            text = data[:MAX_SCRIPT_BYTES].decode("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(
                 f"The script {path} cannot be read: {error}.",
                 hint="Name a JSONL file: scripted/FILE.",
             ) from error
+        if len(data) > MAX_SCRIPT_BYTES:
+            raise ConfigError(f"The script {path} is larger than {MAX_SCRIPT_BYTES >> 20} MB.")
         return cls(f"scripted/{path}", _parse(text, path))
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:

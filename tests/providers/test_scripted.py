@@ -127,6 +127,12 @@ def test_a_missing_script_is_named(tmp_path: Path) -> None:
         ScriptedProvider.load(tmp_path / "none.jsonl")
 
 
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no /dev/zero")
+def test_a_script_without_end_is_refused() -> None:
+    with pytest.raises(ConfigError, match="larger than 64 MB"):
+        ScriptedProvider.load(Path("/dev/zero"))
+
+
 async def test_calls_come_in_fragments_beside_text(tmp_path: Path) -> None:
     calls = [
         {"name": "vault__searchText", "arguments": {"query": "a garden in the north"}},
