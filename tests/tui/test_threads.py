@@ -19,7 +19,7 @@ from obsidian_agent.providers.base import (
 from obsidian_agent.tui.screens.threads import ThreadList, Threads
 from obsidian_agent.tui.screens.threads import Turns as TurnList
 from obsidian_agent.tui.widgets.row_list import ChoiceList
-from obsidian_agent.tui.widgets.transcript import AT_ONCE, Earlier, EntryWidget
+from obsidian_agent.tui.widgets.transcript import AT_ONCE, AnswerEntry, Earlier, EntryWidget
 from tui.driving import Driver, Model, driving, driving_real, wired
 from tui.samples import PROJECTS, plan_of
 
@@ -202,7 +202,8 @@ async def _resumed(wiring: Wiring) -> None:
 
 async def _look_back(driver: Driver) -> None:
     transcript = driver.panes.chat.transcript
-    assert len(transcript.query(EntryWidget)) == AT_ONCE
+    entries = [*transcript.query(EntryWidget), *transcript.query(AnswerEntry)]
+    assert len(entries) == AT_ONCE
     assert "Remark 9." not in driver.transcript()
     assert "Remark 49." in driver.transcript()
     transcript.query_one(Earlier).action_open()

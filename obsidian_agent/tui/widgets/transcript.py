@@ -521,7 +521,8 @@ class Transcript(VerticalScroll):
             return
         removed = [child for child in self.children[:surplus] if child is not self._streaming]
         self._first += sum(
-            isinstance(child, EntryWidget | Streaming | SourceList) for child in removed
+            isinstance(child, EntryWidget | AnswerEntry | Streaming | SourceList)
+            for child in removed
         )
         self.remove_children(removed)
         self.mount(Earlier(self._first), before=0)
