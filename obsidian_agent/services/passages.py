@@ -15,12 +15,15 @@ MAX_PASSAGES: Final = 5
 COVERED: Final = 0.2
 """Share of a question's words, by weight, that a note must hold to answer it."""
 
+_LOOKING: Final = frozenset({"which", "what", "find", "show", "list", "note", "have"})
+"""The senses of words that ask for notes, and say nothing about them."""
+
 
 def from_passages(view: VaultView, question: str) -> Answer | None:
     """Return the passages that hold most of a question, or `None` if no note holds enough."""
     # “Which notes” and the like name the action; what is left is looked for.
     content = [token.text for token in tokens(question) if not token.is_small]
-    subject = [word for word in content if not meanings(word)]
+    subject = [word for word in content if not meanings(word) & _LOOKING]
     ranking = rank_notes(view.index, ROOT, " ".join(subject or [question]))
     notes = [note for note in ranking.notes if note.share >= COVERED][:MAX_PASSAGES]
     if not notes:
