@@ -58,6 +58,9 @@ if TYPE_CHECKING:
 
 MAX_LINES: Final = 200
 """Lines of a list in an answer; further items are only counted."""
+MAX_CONDITIONS: Final = 8
+"""Conditions of a set of notes without a note, up to which it is tried without some of them."""
+
 ALL_FINDINGS: Final = "all"
 """The value of an input for kinds of findings that means every kind."""
 NO_SELECTION: Final = "Nothing is selected: select text first, for example a list of bullets."
@@ -294,6 +297,8 @@ class OfflineTurn(Struct, frozen=True, dict=True):
     def _largest_met(self, described: NoteSet) -> NoteSet | None:
         """Return the description without one condition, or without two, that fewest notes match."""
         affirmed = [term for term in described.terms if not term.negated]
+        if len(affirmed) > MAX_CONDITIONS:
+            return None
         for dropped in (1, 2):
             smaller = [
                 NoteSet(tuple(term for term in described.terms if term not in without))
