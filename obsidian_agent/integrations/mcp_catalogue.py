@@ -19,7 +19,7 @@ from obsidian_agent.agent.turn.model_tools import describe
 from obsidian_agent.agent.turn.prompts import filled_prompt, in_detail
 from obsidian_agent.errors import ToolError, did_you_mean
 from obsidian_agent.integrations import mcp_proposals, mcp_reading
-from obsidian_agent.integrations.mcp_inputs import (
+from obsidian_agent.integrations.mcp_arguments import (
     AnyPlanInput,
     AppendInput,
     BacklinksInput,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from obsidian_agent.integrations.mcp_inputs import (
+from obsidian_agent.integrations.mcp_arguments import (
     AppendInput,
     CreateInput,
     MoveInput,

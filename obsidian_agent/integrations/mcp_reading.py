@@ -18,7 +18,7 @@ from msgspec import Struct
 from obsidian_agent import budget
 from obsidian_agent.agent.privacy.consent import Level, SharedPart
 from obsidian_agent.errors import ToolError, VaultError
-from obsidian_agent.integrations.mcp_inputs import (
+from obsidian_agent.integrations.mcp_arguments import (
     BacklinksInput,
     OverviewInput,
     PeriodicNoteInput,
