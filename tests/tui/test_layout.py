@@ -10,6 +10,7 @@ from textual.widgets import Footer
 
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.themes import DARK, LIGHT
+from obsidian_agent.tui.widgets.panes import TopBar
 from obsidian_agent.tui.widgets.plan import PlanList
 from support import settings_with
 from tui.driving import MODEL, SIZES, Driver, driving
@@ -70,6 +71,17 @@ async def test_as_many_panes_as_fit() -> None:
                 sum(bool(pane.display and pane.region.width) for pane in app.panes.children)
                 == count
             )
+
+
+async def test_the_top_bar_grows_even_if_a_layout_runs_between_two_updates() -> None:
+    async with driving() as app:
+        bar = app.main.query_one(TopBar)
+        bar.show_planner("a")
+        bar._clear_arrangement_cache()  # as another widget of the bar does that changes meanwhile
+        app.main._refresh_layout()
+        bar.show_planner("the offline planner")
+        await app.settle()
+        assert "the offline planner" in app.screen().split("\n")[0]
 
 
 async def test_every_theme_draws_every_screen() -> None:

@@ -146,8 +146,7 @@ class ReportActions(Workspace):
         """Update the model, the usage of the conversation and the fill of the model's context."""
         thread_id, line = self.thread.id, self.panes.chat.usage
         model = await asyncio.to_thread(self.services.model_of, thread_id)
-        # Textual misses a change of width during a layout.
-        self.call_after_refresh(self.query_one(TopBar).show_planner, model or "offline planner")
+        self.query_one(TopBar).show_planner(model or "offline planner")
         turns, _ = await asyncio.to_thread(self.services.usage, thread_id)
         if not turns or not model:
             line.show("", "")

@@ -290,9 +290,8 @@ class TopBar(Horizontal):
         """Show the model, agent or planner that answers the next message."""
         self._planner = name
         state = self._agents.get(name)
-        self.query_one("#planner", Static).update(
-            Content(terminal_text.shortened(f"{name} {state}" if state else name, 80))
-        )
+        text = terminal_text.shortened(f"{name} {state}" if state else name, 80)
+        self._show("#planner", text)
 
     def show_agent_state(self, name: str, state: str) -> None:
         """Show the state of the agent `name` that searches by itself."""
@@ -305,16 +304,24 @@ class TopBar(Horizontal):
 
     def show_indexing(self, done: int, total: int) -> None:
         """Show the progress of indexing in files, or nothing if `total` is 0."""
-        widget, whole = self.query_one("#index", Static), f"{total:,}"
-        text = f"indexing {done:>{len(whole)},}/{whole}" if total else ""
-        # Text of the same width needs no new layout of the screen.
-        widget.update(text, layout=len(text) != len(str(widget.content)))
+        whole = f"{total:,}"
+        self._show("#index", f"indexing {done:>{len(whole)},}/{whole}" if total else "")
 
     def show_waiting(self, count: int) -> None:
         """Show how many plans wait for approval."""
-        widget = self.query_one("#inbox", Static)
-        widget.display = count > 0
-        widget.update(f"{terminal_text.counted(count, 'plan')} waiting")
+        self._show("#inbox", f"{terminal_text.counted(count, 'plan')} waiting")
+        self.query_one("#inbox").display = count > 0
+
+    def _show(self, selector: str, text: str) -> None:
+        """Update a text at its own width. Only a change of the width needs a layout.
+
+        An automatic width would be cached by Textual under a count of updates, which it does not
+        raise while an earlier update of the widget is pending: a layout between both updates would
+        keep the old width.
+        """
+        widget, content = self.query_one(selector, Static), Content(text)
+        widget.update(content, layout=False)
+        widget.styles.width = content.cell_length + widget.styles.gutter.width
 
     def show_connection(self, *, obsidian: bool) -> None:
         """Show or hide the sign of a running Obsidian with the companion plugin."""
