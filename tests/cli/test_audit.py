@@ -99,6 +99,23 @@ def test_what_happened_is_recorded_and_the_record_can_be_checked(
     assert json.loads(capsys.readouterr().out)["firstBad"] == 3
 
 
+@pytest.mark.parametrize("options", [["--verify"], []])
+def test_a_folder_in_place_of_the_record_is_reported(
+    tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    place = ["--vault", make_vault({"a.md": ""}).real_path, "--state-dir", str(tmp_path / "s")]
+    place.append("--json")
+    assert main(["rename", "a.md", "b.md", "--yes", *place]) == 0
+    (file,) = (tmp_path / "s").rglob("audit.jsonl")
+    file.unlink()
+    file.mkdir()
+    capsys.readouterr()
+    assert main(["audit", *options, *place]) == 1
+    (error,) = json.loads(capsys.readouterr().out)["errors"]
+    assert error["code"] == "RECORD_ERROR"
+    assert f"{file} cannot be read: Is a directory." in error["message"]
+
+
 @pytest.mark.parametrize("harm", ["all gone", "written again", "end removed"])
 def test_a_record_without_the_runs_of_the_journal_is_not_whole(
     tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str], harm: str

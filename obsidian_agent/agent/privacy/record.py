@@ -39,7 +39,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 from msgspec import Struct
 
-from obsidian_agent.errors import Problem
+from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.state_files import file_lock, make_private, open_append, replace_file, write_all
 
 Kind = Literal[
@@ -217,6 +217,13 @@ class AuditRecord(Struct, frozen=True):
                 data = file.read_bytes()
             except FileNotFoundError:
                 continue
+            except OSError as error:
+                reason = error.strerror or type(error).__name__
+                raise JournalError(
+                    f"The record {file} cannot be read: {reason}.",
+                    code="RECORD_ERROR",
+                    hint="Check its permissions, or restore the file from a backup.",
+                ) from error
             yield from re.findall(rb"[^\n]*\n|[^\n]+\Z", data)
 
     def _written(self) -> ChainEnd | None:
