@@ -112,10 +112,8 @@ def note_line(text: str) -> DisplayLine:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Sanitize a line and truncate it to about `limit` characters, with a count of the rest."""
-    if len(text) <= limit:
-        return line(text)
-    return f"{line(text[:limit])}… ({len(text) - limit:,} more characters)"
+    """Sanitize a line and truncate it to about `limit` characters."""
+    return line(text) if len(text) <= limit else f"{line(text[:limit])}…"
 
 
 def folded(text: str, lines: int) -> str:

@@ -28,6 +28,8 @@ CheckCall = Callable[[str, Mapping[str, Any]], "Sequence[Problem]"]
 PREVIEW_LINES = 8
 MAX_ARGS = 4
 """Arguments of a tool call that are listed; the rest is counted."""
+MAX_ARGUMENT = 200
+"""Characters shown of one argument; the rest is counted."""
 
 _LEVELS = {1: "name", 2: "lines", 3: "whole"}
 _TITLES = {
@@ -259,9 +261,12 @@ def _head(request: ShareRequest) -> Content:
         if name not in _PAGING and not request.text
     ]
     for name, value in args[:MAX_ARGS]:
+        text = _argument_text(value)
+        excess = len(text) - MAX_ARGUMENT
+        more = f" ({excess:,} more characters)" if excess > 0 else ""
         parts += [
             (f"  {terminal_text.shortened(name, 40)}  ", "$quiet"),
-            (f"{terminal_text.shortened(_argument_text(value), 200)}\n", "$foreground"),
+            (f"{terminal_text.shortened(text, MAX_ARGUMENT)}{more}\n", "$foreground"),
         ]
     if len(args) > MAX_ARGS:
         parts.append((f"  and {len(args) - MAX_ARGS} more\n", "$quiet"))
