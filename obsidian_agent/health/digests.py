@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import combinations, repeat
 from typing import Final
@@ -14,7 +13,9 @@ from typing import Final
 from msgspec import Struct
 
 from obsidian_agent.errors import Problem, VaultError
-from obsidian_agent.health.names import has_placeholder
+from obsidian_agent.health.conflict_marks import has_conflicts
+from obsidian_agent.health.conflict_names import conflict_name, possible_names
+from obsidian_agent.health.names import has_placeholder, is_date, is_day
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_block
 from obsidian_agent.vault.markdown.lines import scan, tasks_of, without_block_id
@@ -33,7 +34,8 @@ _DUE: Final = re.compile(
     r"(?:📅|📆|🗓)\ufe0f?\s*(\d{4}-\d{2}-\d{2})|[\[(]due::\s*(\d{4}-\d{2}-\d{2})\s*[\])]"
     r"|@due\((\d{4}-\d{2}-\d{2})\)"
 )
-_CONFLICT_MARKS: Final = (b"<<<<<<< ", b"\n=======\n", b"\n>>>>>>> ")
+_NUMBERS: Final = re.compile(r"\d+")
+_CONFLICT_MARKS: Final = (b"<<<<<<<", b"\n=======", b"\n>>>>>>>")
 _BOM: Final = "\ufeff".encode()
 _OPENING: Final = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n")
 _CLOSING: Final = re.compile(rb"---(?<![^\n]---)[ \t]*\r?(?:\n|\Z)")
@@ -62,6 +64,14 @@ class OverdueTask(Struct, frozen=True):
     line: int
     text: str
     due: str
+
+
+class ConflictCopy(Struct, frozen=True):
+    """A conflict copy of another file. `is_certain`: its name alone says so."""
+
+    service: str
+    original: VaultPath | None
+    is_certain: bool
 
 
 class NoteDigest(Struct, frozen=True, kw_only=True):
@@ -103,13 +113,18 @@ class Digests:
         for notes in notes_of.values():
             for note in notes if len(notes) > 1 else ():
                 groups.setdefault(self._body(note), []).append(note)
-        return [group for body, group in groups.items() if len(group) > 1 and _has_prose(body)]
+        return [
+            group
+            for body, group in groups.items()
+            # Periodic notes with the same text were never filled in.
+            if len(group) > 1 and _has_prose(body) and not all(is_date(note.stem) for note in group)
+        ]
 
     @cached_property
     def similar(self) -> list[tuple[VaultPath, VaultPath, float]]:
         """The pairs of notes with nearly the same text, and the share of words in common.
 
-        Pairs with the same text are left out.
+        Pairs with the same text and those of a series of notes are left out.
         """
         seen: set[int] = set()
         notes_of: dict[int, list[VaultPath]] = {}
@@ -137,9 +152,38 @@ class Digests:
                 ):
                     continue
                 share = _overlap(bag(first), bag(second))
-                if share >= SIMILAR:
+                if share >= SIMILAR and not _have_own_subjects(first, second, bag):
                     similar.append((first, second, share))
         return similar
+
+    @cached_property
+    def copies(self) -> dict[VaultPath, ConflictCopy]:
+        """The conflict copies of files, by their names; notes only if a name can mean others."""
+        known = {file.text: file for file in self._survey.files}
+        copies: dict[VaultPath, ConflictCopy] = {}
+        for file in self._survey.files:
+            if name := conflict_name(file):
+                copies[file] = ConflictCopy(name.service, known.get(name.original), True)
+                continue
+            for name in possible_names(file):
+                original = known.get(name.original)
+                if original is not None and self._is_nearly(file, original):
+                    copies[file] = ConflictCopy(name.service, original, False)
+                    break
+        return copies
+
+    def _is_nearly(self, note: VaultPath, other: VaultPath) -> bool:
+        """Return whether two files are notes with nearly the same text."""
+        one, two = self.of.get(note), self.of.get(other)
+        if one is None or two is None or one.body_hash is None or two.body_hash is None:
+            return False
+        if one.body_hash == two.body_hash:
+            return True
+        texts = self._words(note), self._words(other)
+        shorter, longer = sorted(sum(words.values()) for words in texts)
+        # What was added to one side leaves the words of the other in it.
+        shared = sum((texts[0] & texts[1]).values())
+        return shorter >= longer / 2 and shared >= SIMILAR * shorter
 
     def _words(self, note: VaultPath) -> Counter[str]:
         return Counter(_WORD.findall(self._body(note).casefold()))
@@ -154,7 +198,10 @@ def _digest(data: bytes, today: str, *, has_properties: bool) -> NoteDigest:
     has_due_date = any(mark in data for mark in _DUE_MARKS)
     return NoteDigest(
         is_empty=not body and not data.removeprefix(_BOM).strip(_BLANKS),
-        has_conflict_marks=all(mark in data for mark in _CONFLICT_MARKS),
+        has_conflict_marks=(
+            all(mark in data for mark in _CONFLICT_MARKS)
+            and has_conflicts(data.decode("utf-8", "replace"))
+        ),
         broken="" if has_properties else _broken_properties(data),
         body_hash=hash(body) if len(body) >= MIN_PROSE else None,
         sketch=_sketch(body),
@@ -198,6 +245,22 @@ def _overlap(first: Mapping[str, int], second: Mapping[str, int]) -> float:
     return shared / (total - shared) if total else 0.0
 
 
+def _have_own_subjects(
+    first: VaultPath, second: VaultPath, bag: Callable[[VaultPath], Mapping[str, int]]
+) -> bool:
+    """Return whether two notes are about different things, in the same words.
+
+    Their names differ in numbers only, or each has words of its own name that the other has not.
+    """
+    if first.stem != second.stem and _NUMBERS.sub("", first.stem) == _NUMBERS.sub("", second.stem):
+        return bool(_NUMBERS.search(first.stem) and _NUMBERS.search(second.stem))
+    names = [set(_WORD.findall(note.stem.casefold())) for note in (first, second)]
+    one, other = bag(first), bag(second)
+    return any(word in one and word not in other for word in names[0] - names[1]) and any(
+        word in other and word not in one for word in names[1] - names[0]
+    )
+
+
 def _broken_properties(data: bytes) -> str:
     if not _body_start(data):
         return ""
@@ -235,15 +298,7 @@ def _due_before(text: str, today: str) -> str:
     """Return the due date in the text of a task if it is a day before today, else ""."""
     match = _DUE.search(text)
     due = next(filter(None, match.groups())) if match is not None else ""
-    return due if due < today and _is_day(due) else ""
-
-
-def _is_day(text: str) -> bool:
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
+    return due if due < today and is_day(due) else ""
 
 
 def _task_at(text: str, match: re.Match[str]) -> NoteTask:

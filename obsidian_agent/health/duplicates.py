@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from obsidian_agent.health.conflicts import original_name
+from obsidian_agent.health.conflicts import CopyMerges
 from obsidian_agent.health.digests import Digests
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
 from obsidian_agent.health.names import is_date
@@ -17,7 +17,7 @@ from obsidian_agent.vault.paths.path import VaultPath
 def duplicate_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
     """Yield groups of notes with the same text, once for each group."""
     for group in digests.identical:
-        notes = [note for note in group if original_name(note) is None]
+        notes = [note for note in group if note not in digests.copies]
         if len(notes) < 2:
             continue
         survivor, *others = sorted(notes, key=lambda note: _rank(survey, note))
@@ -76,9 +76,10 @@ def _merged(survey: VaultSurvey, survivor: VaultPath, others: Sequence[VaultPath
 
 def similar_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
     """Yield pairs of notes with nearly the same text."""
+    merges = CopyMerges(survey)
     for first, second, share in digests.similar:
         pair = sorted((first, second), key=lambda note: _rank(survey, note))
-        if any(original_name(note) is not None for note in pair):
+        if any(note in digests.copies for note in pair):
             continue
         yield HealthFinding(
             kind="similar-note",
@@ -86,4 +87,5 @@ def similar_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFindi
             subject=pair[1].text,
             text=f"Nearly the same text is in {pair[1].text}.",
             evidence=f"{share:.0%} of their words are the same",
+            repair=merges.of(pair[1], pair[0], keep_name=True),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from msgspec import Struct
 
@@ -28,6 +28,7 @@ FindingKind = Literal[
 ]
 """The kinds of findings, in the order of a report."""
 
+_MAX_EXCERPT: Final = 80
 KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 
 
@@ -130,3 +131,13 @@ def in_order(findings: Sequence[HealthFinding]) -> tuple[HealthFinding, ...]:
             ),
         )
     )
+
+
+def note_count(count: int) -> str:
+    """Return a number of notes in words, such as "1 note"."""
+    return "1 note" if count == 1 else f"{count} notes"
+
+
+def excerpt(text: str) -> str:
+    """Return the beginning of a text for a sentence about it."""
+    return text if len(text) <= _MAX_EXCERPT else f"{text[: _MAX_EXCERPT - 1]}…"

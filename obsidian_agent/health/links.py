@@ -296,7 +296,11 @@ def _digits(name: str) -> str:
 
 
 def ambiguous_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
-    """Yield links by a bare name that several notes have, once for each note and name."""
+    """Yield links by a bare name that several notes have, once for each note and name.
+
+    A link to a note of the same folder is clear, and one to a note of the vault's own folder: that
+    is what Obsidian itself writes for it.
+    """
     index = survey.index
     names: dict[str, int] = defaultdict(int)
     for note in survey.notes:
@@ -315,10 +319,13 @@ def ambiguous_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
             and file.is_note
             and target_name(target) in shared
         ]
-        for target in sorted(targets):
+        spellings = {link_key(target): target for target in sorted(targets, reverse=True)}
+        for target in spellings.values():
             files = [file for file in index.files_named(target_name(target)) if file.is_note]
             chosen = survey.targets[source][target]
             if len(files) < 2 or chosen is None or not chosen.is_note:
+                continue
+            if chosen.parent.is_root or chosen.parent == source.parent:
                 continue
             yield _ambiguous(survey, source, target, chosen, files)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from typing import Final
 
 _PLACEHOLDER: Final = re.compile(r"\{\{|<%|\$\{|\$(?:steps|vars)\b")
@@ -17,3 +18,12 @@ def has_placeholder(name: str) -> bool:
 def is_date(name: str) -> bool:
     """Return whether a name is a date or a number, as those of periodic notes."""
     return _DATE.fullmatch(name.strip()) is not None
+
+
+def is_day(text: str) -> bool:
+    """Return whether a text is a day of the calendar, as YYYY-MM-DD."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -9,11 +11,18 @@ from typing import Final
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.health.digests import Digests, OverdueTask
-from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
+from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep, excerpt
+from obsidian_agent.health.names import has_placeholder, is_date
 from obsidian_agent.health.survey import VaultSurvey
+from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_block
+from obsidian_agent.vault.frontmatter.yaml_scalars import write_text
 from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.text import decode, split_lines
+from obsidian_agent.vault.views.changes import content_hash
 
-_MAX_TEXT: Final = 80
+_PROPERTY_LINE: Final = re.compile(
+    r"(?P<indent>[ ]*)(?P<name>[^\s\-\[{#&*!|>'\"%@`][^:]*:[ ]+|-[ ]+)(?P<value>\S.*?)(?P<end>\s*)"
+)
 
 
 def empty_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
@@ -43,7 +52,7 @@ def delete(note: VaultPath) -> RepairChoice:
     return RepairChoice(f"Delete {note.text}", (step,))
 
 
-def invalid_properties(digests: Digests) -> Iterator[HealthFinding]:
+def invalid_properties(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
     """Yield the notes whose properties are no valid YAML."""
     for note, digest in digests.of.items():
         if digest.broken:
@@ -54,26 +63,71 @@ def invalid_properties(digests: Digests) -> Iterator[HealthFinding]:
                 subject="",
                 text=digest.broken,
                 evidence="Obsidian ignores properties that it cannot read",
+                repair=_quoting(survey, note),
             )
 
 
+def _quoting(survey: VaultSurvey, note: VaultPath) -> Repair | None:
+    """Return the choice to quote values that YAML cannot read, if that is all it takes."""
+    try:
+        data = survey.view.read(note)
+        text = decode(data, note.text)
+    except VaultError:
+        return None
+    front = find_frontmatter(text)
+    if front is None:
+        return None
+    block = "".join(map(_with_quotes, split_lines(text[front.content_start : front.content_end])))
+    content = text[: front.content_start] + block + text[front.content_end :]
+    if not _can_read(block) or has_placeholder(content):
+        return None
+    args = {"path": note.text, "content": content, "ifMatch": content_hash(data)}
+    step = RepairStep("vault.writeFile", args)
+    return Repair((RepairChoice("Quote the values that YAML cannot read", (step,)),))
+
+
+def _with_quotes(line: str) -> str:
+    """Return a line of properties with its value in quotes if it cannot be read without."""
+    line = line.replace("\t", "  ")
+    match = _PROPERTY_LINE.fullmatch(line)
+    if match is None or _can_read(match["name"] + match["value"] + "\n"):
+        return line
+    return match["indent"] + match["name"] + write_text(match["value"]) + match["end"]
+
+
+def _can_read(block: str) -> bool:
+    try:
+        return bool(read_block(block))
+    except VaultError:
+        return False
+
+
 def stale_notes(survey: VaultSurvey) -> Iterator[HealthFinding]:
-    """Yield the notes that were not changed for long."""
+    """Yield the notes that were not changed for long, and that no note changed since links to.
+
+    Periodic notes are left out: they are not meant to change.
+    """
     days = survey.settings.stale_days
     limit = (survey.settings.now - timedelta(days=days)).timestamp() * 1000
+    changed: dict[VaultPath, float] = {}
     for note in survey.notes:
-        try:
-            changed = survey.view.stat(note).mtime_ms
-        except VaultError:
-            continue
-        if changed < limit:
-            day = datetime.fromtimestamp(changed / 1000, UTC).date()
+        with contextlib.suppress(VaultError):
+            changed[note] = survey.view.stat(note).mtime_ms
+    in_use = {
+        file
+        for note, moment in changed.items()
+        if moment >= limit
+        for file in survey.linked_files(note)
+    }
+    for note, moment in changed.items():
+        if moment < limit and note not in in_use and not is_date(note.stem):
+            day = datetime.fromtimestamp(moment / 1000, UTC).date()
             yield HealthFinding(
                 kind="stale-note",
                 path=note.text,
                 subject="",
                 text=f"The note was last changed on {day}.",
-                evidence=f"more than {days} days ago",
+                evidence=f"more than {days} days ago, and no note changed since links to it",
             )
 
 
@@ -91,7 +145,7 @@ def overdue_tasks(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFindi
                 line=task.line,
                 # Equal tasks of a note are different findings.
                 subject=task.text if number == 1 else f"{task.text}\n{number}",
-                text=f"Due {task.due}: {_excerpt(task.text)}",
+                text=f"Due {task.due}: {excerpt(task.text)}",
                 evidence=f"due {task.due}, still open",
                 repair=_task_repair(note, task, today),
             )
@@ -105,7 +159,3 @@ def _task_repair(note: VaultPath, task: OverdueTask, today: str) -> Repair:
             RepairChoice("Mark as done", (RepairStep("vault.markTasks", words),)),
         )
     )
-
-
-def _excerpt(text: str) -> str:
-    return text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…"

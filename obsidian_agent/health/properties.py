@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
+from obsidian_agent.health.finding import (
+    HealthFinding,
+    Repair,
+    RepairChoice,
+    RepairStep,
+    excerpt,
+    note_count,
+)
+from obsidian_agent.health.names import has_placeholder, is_day
 from obsidian_agent.health.survey import RULES_FILE, PropertyRule, VaultSurvey
 from obsidian_agent.vault.index.index import tag_key, tag_within
 from obsidian_agent.vault.paths.path import VaultPath
@@ -18,7 +30,10 @@ _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MOMENT: Final = re.compile(
     r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?"
 )
+_YEAR_FIRST: Final = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
+_YEAR_LAST: Final = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4})")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,10})?")
+_CHECKED: Final = {"true": True, "yes": True, "false": False, "no": False}
 _OWN: Final = frozenset(("tags", "tag", "aliases", "alias", "cssclasses", "cssclass", "publish"))
 
 _MIN_NOTES: Final = 10
@@ -96,9 +111,17 @@ def _uses_by_key(survey: VaultSurvey) -> dict[str, list[_Use]]:
     uses: dict[str, list[_Use]] = defaultdict(list)
     for note in survey.notes:
         for name, value in survey.facts[note].properties.items():
-            if name.lower() not in _OWN and value is not None and value != "":
+            if name.lower() not in _OWN and not _is_unset(value):
                 uses[name.lower()].append(_Use(note, name, value))
     return uses
+
+
+def _is_unset(value: Any) -> bool:
+    """Return whether a value is empty, or one that a template fills in."""
+    if isinstance(value, dict):
+        # Without quotes, YAML reads {{date}} as a map within a map.
+        return any(key.startswith("{") for key in value)
+    return value in (None, "", []) or (isinstance(value, str) and has_placeholder(value))
 
 
 def _obsidian_rules(survey: VaultSurvey) -> list[PropertyRule]:
@@ -131,12 +154,10 @@ def _few_values(uses: Sequence[_Use]) -> tuple[str, ...]:
     return tuple(sorted(counts)) if is_list else ()
 
 
-def _is_date(value: Any) -> bool:
-    return isinstance(value, str) and _DAY.fullmatch(value) is not None
-
-
 def _is_moment(value: Any) -> bool:
-    return _is_date(value) or (isinstance(value, str) and _MOMENT.fullmatch(value) is not None)
+    if not isinstance(value, str) or not (_DAY.fullmatch(value) or _MOMENT.fullmatch(value)):
+        return False
+    return is_day(value[:10])
 
 
 def _is_number(value: Any) -> bool:
@@ -148,8 +169,9 @@ _CHECKS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "checkbox": lambda value: isinstance(value, bool),
     "date": _is_moment,
     "datetime": _is_moment,
-    "multitext": lambda value: isinstance(value, list | str),
+    "multitext": lambda value: not isinstance(value, dict),
     "list": lambda value: isinstance(value, list),
+    "text": lambda value: not isinstance(value, list | dict),
 }
 
 
@@ -175,11 +197,13 @@ def _usual_type(uses: Sequence[_Use]) -> str | None:
 def _type_finding(
     note: VaultPath, name: str, value: Any, expected: str, source: str
 ) -> HealthFinding:
-    converted = _converted(value, expected)
-    choices: tuple[RepairChoice, ...] = ()
-    if converted is not None:
-        step = RepairStep("vault.setFrontmatter", {"path": note.text, "set": {name: converted}})
-        choices = (RepairChoice(f"{name}: {_formatted(value)} → {_formatted(converted)}", (step,)),)
+    choices = tuple(
+        RepairChoice(
+            f"{name}: {_formatted(value)} → {_formatted(converted)}",
+            (RepairStep("vault.setFrontmatter", {"path": note.text, "set": {name: converted}}),),
+        )
+        for converted in _converted(value, expected)
+    )
     kind = {"multitext": "list", "datetime": "date and time"}.get(expected, expected)
     return HealthFinding(
         kind="property-type",
@@ -191,18 +215,37 @@ def _type_finding(
     )
 
 
-def _converted(value: Any, expected: str) -> Any:
-    """Return a value as another type if nothing is lost, else None."""
+def _converted(value: Any, expected: str) -> list[Any]:
+    """Return a value as another type, in each way it can be read; empty if something is lost."""
+    if expected == "text" and isinstance(value, list) and len(value) == 1:
+        return [value[0]] if isinstance(value[0], str) else []
     if expected == "list" and isinstance(value, str):
-        return [value]
+        return [[value]]
     if not isinstance(value, str):
-        return None
+        return []
     text = value.strip()
     if expected == "number" and _NUMBER.fullmatch(text):
-        return float(text) if "." in text else int(text)
-    if expected == "checkbox" and text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    return None
+        return [float(text) if "." in text else int(text)]
+    if expected == "checkbox" and text.lower() in _CHECKED:
+        return [_CHECKED[text.lower()]]
+    return _days(text) if expected == "date" else []
+
+
+def _days(text: str) -> list[str]:
+    """Return the days that a date in another form can mean, such as 3/4/2024."""
+    if match := _YEAR_FIRST.fullmatch(text):
+        readings = [(match[1], match[2], match[3])]
+    elif match := _YEAR_LAST.fullmatch(text):
+        readings = [(match[4], match[3], match[1]), (match[4], match[1], match[3])]
+        # With dots the day is always first.
+        readings = readings[:1] if match[2] == "." else readings
+    else:
+        return []
+    days: list[str] = []
+    for year, month, day in readings:
+        with contextlib.suppress(ValueError):
+            days.append(date(int(year), int(month), int(day)).isoformat())
+    return list(dict.fromkeys(days))
 
 
 def _formatted(value: Any) -> str:
@@ -210,8 +253,9 @@ def _formatted(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, int | float):
         return str(value)
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return f"“{text[:60]}”"
+    if isinstance(value, list | dict):
+        return excerpt(json.dumps(value, ensure_ascii=False))
+    return f"“{excerpt(value)}”"
 
 
 def property_values(survey: VaultSurvey) -> Iterator[HealthFinding]:
@@ -229,7 +273,7 @@ def property_values(survey: VaultSurvey) -> Iterator[HealthFinding]:
                 uses[name.lower()].setdefault(text, []).append(note)
     for key, values in uses.items():
         if len(values) <= _MAX_VALUES:
-            yield from _value_findings(survey, names[key], values)
+            yield from _value_findings(names[key], values)
 
 
 def _not_allowed(survey: VaultSurvey) -> Iterator[HealthFinding]:
@@ -245,7 +289,9 @@ def _not_allowed(survey: VaultSurvey) -> Iterator[HealthFinding]:
                         f"{use.name}: “{text}” → “{value}”",
                         (_replacing(use.note, use.name, use.value, text, value),),
                     )
-                    for value in sorted(rule.values, key=lambda value: not _is_alike(value, text))
+                    for value in sorted(
+                        rule.values, key=lambda value: _spelling(value) != _spelling(text)
+                    )
                 ]
                 yield HealthFinding(
                     kind="property-value",
@@ -257,8 +303,9 @@ def _not_allowed(survey: VaultSurvey) -> Iterator[HealthFinding]:
                 )
 
 
-def _is_alike(one: str, other: str) -> bool:
-    return " ".join(one.split()).casefold() == " ".join(other.split()).casefold()
+def _spelling(text: str) -> str:
+    """Return a text without case, outer and double blanks, and its Unicode form."""
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
 def _replacing(note: VaultPath, key: str, value: Any, text: str, new: str) -> RepairStep:
@@ -276,31 +323,29 @@ def _texts(value: Any) -> list[str]:
     return [item for item in items if isinstance(item, str)]
 
 
-def _value_findings(
-    survey: VaultSurvey, name: str, values: Mapping[str, list[VaultPath]]
-) -> Iterator[HealthFinding]:
+def _value_findings(name: str, values: Mapping[str, list[VaultPath]]) -> Iterator[HealthFinding]:
+    """Yield the spellings of values that have a more frequent one, once for all their notes."""
     groups: dict[str, list[str]] = defaultdict(list)
     for text in values:
-        groups[" ".join(text.split()).casefold()].append(text)
+        groups[_spelling(text)].append(text)
     for spellings in groups.values():
         usual, *others = sorted(spellings, key=lambda text: (-len(values[text]), text))
         for text in others:
-            clear = len(values[usual]) >= _CLEAR_MAJORITY * len(values[text])
-            for note in values[text]:
-                yield _value_finding(survey, note, name, text, usual, clear=clear)
-
-
-def _value_finding(
-    survey: VaultSurvey, note: VaultPath, name: str, text: str, usual: str, *, clear: bool
-) -> HealthFinding:
-    written = {key.lower(): key for key in survey.facts[note].properties}
-    key = written[name.lower()]
-    step = _replacing(note, key, survey.facts[note].properties[key], text, usual)
-    return HealthFinding(
-        kind="property-value",
-        path=note.text,
-        subject=f"{key} {text}",
-        text=f"{key}: “{text}” is written “{usual}” elsewhere.",
-        evidence="they differ in case or spaces only",
-        repair=Repair((RepairChoice(f"{key}: “{text}” → “{usual}”", (step,)),), preselected=clear),
-    )
+            notes = values[text]
+            args = {"property": name, "from": [text], "to": usual}
+            choice = RepairChoice(
+                f"{name}: “{text}” → “{usual}”", (RepairStep("vault.renameValue", args),)
+            )
+            yield HealthFinding(
+                kind="property-value",
+                path=notes[0].text,
+                subject=f"{name} {text}",
+                text=f"{name}: “{text}” is written “{usual}” elsewhere.",
+                evidence=(
+                    "they differ in case or spaces only, "
+                    f"{note_count(len(notes))} and {note_count(len(values[usual]))}"
+                ),
+                repair=Repair(
+                    (choice,), preselected=len(values[usual]) >= _CLEAR_MAJORITY * len(notes)
+                ),
+            )

@@ -7,8 +7,10 @@ from typing import Any, Final
 
 from obsidian_agent.health.finding import HealthFinding, RepairChoice, RepairStep
 from obsidian_agent.health.names import has_placeholder
+from obsidian_agent.vault.links.resolve import link_key
 
 _ORDER: Final = (
+    "vault.writeFile",
     "vault.createFile",
     "vault.setFrontmatter",
     "vault.addValues",
@@ -16,12 +18,16 @@ _ORDER: Final = (
     "vault.removeLinks",
     "vault.linkMentions",
     "vault.renameTag",
+    "vault.renameValue",
     "vault.setTaskDue",
     "vault.markTasks",
-    "vault.writeFile",
     "vault.delete",
 )
-"""Tools in the order of a plan: links are moved before their notes are deleted."""
+"""Tools in the order of a plan.
+
+Whole texts are written first, while the notes are as they were examined, and links are moved before
+their notes are deleted.
+"""
 
 _PREVIEWS: Final = {
     "vault.createFile": "Create missing notes",
@@ -31,6 +37,7 @@ _PREVIEWS: Final = {
     "vault.removeLinks": "Turn links that lead nowhere into text",
     "vault.linkMentions": "Link mentions of notes without links",
     "vault.renameTag": "Write tags in one way",
+    "vault.renameValue": "Write values of properties in one way",
     "vault.setTaskDue": "Set due dates",
     "vault.markTasks": "Mark tasks as done",
     "vault.writeFile": "Write merged texts",
@@ -50,12 +57,18 @@ def preselected(findings: Iterable[HealthFinding]) -> list[RepairChoice]:
 def repair_plan(choices: Iterable[RepairChoice]) -> dict[str, Any] | None:
     """Return chosen repairs as an ActionPlan document; None if there is nothing to do.
 
-    Equal calls are made once. Calls of one tool with the same arguments become one step.
+    Equal calls are made once, as are those for notes whose names differ in case only. Calls of one
+    tool with the same arguments become one step.
     """
+    created: set[str] = set()
     groups: dict[tuple[str, tuple[str, ...]], list[dict[str, Any]]] = {}
     for choice in choices:
         for step in choice.steps:
             args = dict(step.args)
+            if step.tool == "vault.createFile":
+                if link_key(args["path"]) in created:
+                    continue
+                created.add(link_key(args["path"]))
             group = groups.setdefault((step.tool, tuple(args)), [])
             if args not in group and not _holds_reference(step):
                 group.append(args)

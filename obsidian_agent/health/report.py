@@ -41,7 +41,7 @@ _TEXT_CHECKS: Final[tuple[tuple[frozenset[FindingKind], TextCheck], ...]] = (
     (frozenset(("empty-note",)), empty_notes),
     (frozenset(("duplicate-note",)), duplicate_notes),
     (frozenset(("similar-note",)), similar_notes),
-    (frozenset(("invalid-properties",)), lambda _, digests: invalid_properties(digests)),
+    (frozenset(("invalid-properties",)), invalid_properties),
     (frozenset(("conflict-copy",)), conflict_copies),
     (frozenset(("overdue-task",)), overdue_tasks),
 )

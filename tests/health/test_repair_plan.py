@@ -32,3 +32,14 @@ def test_text_that_a_plan_would_read_as_a_reference_is_left_out() -> None:
 
 def test_no_repairs_are_no_plan() -> None:
     assert repair_plan([]) is None
+
+
+def test_a_note_is_created_once_whatever_its_case() -> None:
+    plan = repair_plan(
+        [
+            choice("vault.createFile", path="Ada.md", content=""),
+            choice("vault.createFile", path="ada.md", content=""),
+        ]
+    )
+    assert plan is not None
+    assert [call["path"] for call in plan["steps"][0]["foreach"]["from"]] == ["Ada.md"]

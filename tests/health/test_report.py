@@ -133,6 +133,19 @@ def test_a_missing_picture_is_found_by_its_file_name(found: Examine) -> None:
     assert dog.repair is None
 
 
+def test_a_name_is_clear_in_its_own_folder_and_for_a_note_of_the_root(found: Examine) -> None:
+    files = {
+        "X/Index.md": "",
+        "Y/Index.md": "",
+        "X/a.md": "[[Index]]",
+        "Z/a.md": "[[Index]] [[index]]",
+        "Read.md": "",
+        "X/Read.md": "",
+        "Y/b.md": "[[Read]]",
+    }
+    assert [finding.path for finding in found(files, "ambiguous-link")] == ["Z/a.md"]
+
+
 def test_a_name_that_two_notes_have_is_ambiguous(found: Examine) -> None:
     files = {"A.md": "[[Plan]] [[X/Plan]]", "X/Plan.md": "", "Long/Plan.md": ""}
     (finding,) = found(files, "ambiguous-link")
@@ -204,6 +217,38 @@ def test_nearly_the_same_text_is_reported_as_similar(found: Examine) -> None:
     assert {finding.path, finding.subject} == {"A.md", "B.md"}
 
 
+def test_notes_about_other_things_in_the_same_words_are_not_similar(found: Examine) -> None:
+    countries, weeks, days = (
+        "".join(f"Line {number} is the same in all {name}.\n" for number in range(12))
+        for name in ("countries", "weeks", "days")
+    )
+    files = {f"{name}.md": f"# {name}\n{countries}" for name in ("France", "Italy")}
+    files |= {f"Week {number}.md": weeks + "x\n" * number for number in range(2)}
+    files |= {f"2026-01-0{number}.md": days for number in range(1, 4)}
+    assert not found(files, "similar-note", "duplicate-note")
+
+
+def test_similar_notes_are_merged_with_both_texts_and_the_other_name(found: Examine) -> None:
+    text = "".join(f"Line {number} says something of its own here.\n" for number in range(12))
+    files = {"A.md": text, "Bee.md": text.replace("Line 3", "Row 3")}
+    (finding,) = found(files, "similar-note")
+    assert finding.repair is not None
+    assert not finding.repair.preselected
+    write, delete = finding.repair.choices[0].steps
+    assert "aliases" in write.args["content"]
+    assert "Bee" in write.args["content"]
+    assert "Line 3 says" in write.args["content"]
+    assert "Row 3 says" in write.args["content"]
+    assert delete.args == {"path": "Bee.md"}
+
+
+def test_of_nested_tags_the_parent_that_differs_is_reported(found: Examine) -> None:
+    files = {f"{number}.md": "#project/home" for number in range(3)}
+    files |= {"x.md": "#Projects/garden #project/Home", "y.md": "#v1-2 #v12 #📚book"}
+    subjects = [finding.subject for finding in found(files, "tag-spelling")]
+    assert subjects == ["Projects project", "project/Home project/home"]
+
+
 def test_tags_that_differ_in_case_get_the_usual_spelling(found: Examine) -> None:
     files = {f"{number}.md": "#Book" for number in range(3)} | {"x.md": "#book", "y.md": "#books"}
     case, plural = sorted(found(files, "tag-spelling"), key=lambda finding: finding.subject)
@@ -216,6 +261,33 @@ def test_values_of_another_type_than_obsidian_declares(found: Examine) -> None:
     first, second = found(files, "property-type", property_types={"rating": "number"})
     assert repairs(first) == (False, ["rating: “5” → 5"])
     assert second.repair is None
+
+
+DATES = {
+    "2026/4/9": ["2026-04-09"],
+    "24.12.2026": ["2026-12-24"],
+    "13/04/2026": ["2026-04-13"],
+    "3/4/2026": ["2026-04-03", "2026-03-04"],
+    "2026-13-01": [],
+    "tomorrow": [],
+}
+
+
+@pytest.mark.parametrize("text", DATES)
+def test_a_date_in_another_form_is_offered_in_each_way_to_read_it(
+    found: Examine, text: str
+) -> None:
+    files = {"A.md": f"---\ndue: {text}\n---\n", "B.md": "---\ndue: {{date}}\n---\n"}
+    (finding,) = found(files, "property-type", property_types={"due": "date"})
+    titles = repairs(finding)[1] if finding.repair is not None else []
+    assert titles == [f"due: “{text}” → “{day}”" for day in DATES[text]]
+
+
+def test_a_list_is_no_text(found: Examine) -> None:
+    files = {"A.md": "---\ncourse: [x]\n---\n", "B.md": "---\ncourse: [x, y]\n---\n"}
+    one, several = found(files, "property-type", property_types={"course": "text"})
+    assert repairs(one) == (False, ['course: ["x"] → “x”'])
+    assert several.repair is None
 
 
 def test_types_and_values_are_those_of_a_folder_or_tag(found: Examine) -> None:
@@ -248,8 +320,12 @@ def test_a_rule_of_the_vault_says_which_values_are_allowed(found: Examine) -> No
 
 def test_values_that_differ_in_case_get_the_usual_spelling(found: Examine) -> None:
     files = {f"{number}.md": "---\nstatus: Done\n---\n" for number in range(3)}
-    (finding,) = found(files | {"x.md": "---\nstatus: done\n---\n"}, "property-value")
+    files["x.md"] = "---\nstatus: done\n---\n"
+    (finding,) = found(files, "property-value")
     assert (finding.path, repairs(finding)) == ("x.md", (True, ["status: “done” → “Done”"]))
+    assert finding.repair is not None
+    (step,) = finding.repair.choices[0].steps
+    assert step.tool == "vault.renameValue"  # queries follow
 
 
 def test_attachments_that_no_file_names_are_unused(found: Examine) -> None:
@@ -271,12 +347,42 @@ def test_properties_that_are_no_yaml_are_reported(found: Examine) -> None:
     assert [finding.path for finding in found(files, "invalid-properties")] == ["A.md"]
 
 
+UNREADABLE = {
+    "title: Foo: Bar": "title: 'Foo: Bar'",
+    "by: @ada\nok: 1": 'by: "@ada"\nok: 1',
+    "tags:\n  - a: b: c": 'tags:\n  - "a: b: c"',
+    "a:\n\tb: 1": "a:\n  b: 1",
+}
+
+
+@pytest.mark.parametrize("block", UNREADABLE)
+def test_values_that_yaml_cannot_read_are_quoted(found: Examine, block: str) -> None:
+    (finding,) = found({"A.md": f"---\n{block}\n---\nText\n"}, "invalid-properties")
+    assert finding.repair is not None
+    content = finding.repair.choices[0].steps[0].args["content"]
+    expected = UNREADABLE[block]
+    assert content.replace('"', "'") == f"---\n{expected}\n---\nText\n".replace('"', "'")
+
+
 CONFLICT_COPIES = {
     "Plan.sync-conflict-20240101-120000-ABCDEF7.md": "Syncthing",
     "Plan (Conflicted copy iPhone 202401011200).md": "Obsidian Sync",
     "Plan (conflicted copy 2024-01-01 120000).md": "Nextcloud",
+    "Plan (conflicted copy ada 2024-01-01 120000).md": "Nextcloud",
     "Plan (Ada's conflicted copy 2024-01-01).md": "Dropbox",
+    "Plan (Copie en conflit de Ada 2024-01-01).md": "Dropbox",
+    "Plan (Ada の競合コピー 2024-01-01).md": "Dropbox",
+    "Plan (Case Conflict 1).md": "Dropbox",
+    "Plan_nas_Jan-02-101112-2024_Conflict.md": "Synology Drive",
+    "Plan (SFConflict ada@example.org 2024-01-02-10-11-12).md": "Seafile",
 }
+NO_COPIES = (
+    "Plan (conflict 1914-1918).md",
+    "Plan for a role conflict.md",
+    "PLAN_BASE_101.md",
+    "Plan-draft.md",
+    "Plan-USA.md",
+)
 
 
 @pytest.mark.parametrize("name", CONFLICT_COPIES)
@@ -286,15 +392,64 @@ def test_conflict_copies_are_known_by_their_names(found: Examine, name: str) -> 
     assert CONFLICT_COPIES[name] in finding.evidence
 
 
+@pytest.mark.parametrize("name", NO_COPIES)
+def test_other_names_are_those_of_no_conflict_copies(found: Examine, name: str) -> None:
+    assert not found({"Plan.md": PROSE, name: PROSE}, "conflict-copy")
+
+
+VAGUE_NAMES = ("Plan 2", "Plan (1)", "Plan-DESKTOP-4F2K1QP", "Plan-MacBook Pro de Ada-2")
+
+
+@pytest.mark.parametrize("name", VAGUE_NAMES)
+def test_vague_names_need_nearly_the_same_text_and_are_reported_once(
+    found: Examine, name: str
+) -> None:
+    text = "".join(f"Line {number} says something of its own here.\n" for number in range(5))
+    files = {"Plan.md": text, f"{name}.md": text + "An addition.\n"}
+    files |= {"Sub/Plan.md": text, f"Sub/{name}.md": "Quite another text.\n" * 5}
+    (finding,) = found(files, "conflict-copy", "similar-note")
+    assert (finding.kind, finding.path) == ("conflict-copy", f"{name}.md")
+    assert finding.repair is not None
+    assert not finding.repair.preselected
+
+
+def test_a_copy_with_the_same_text_is_deleted(found: Examine) -> None:
+    files = {"Plan.md": PROSE, "Plan.sync-conflict-20240101-120000-ABCDEF7.md": PROSE}
+    (finding,) = found(files, "conflict-copy")
+    assert repairs(finding) == (True, ["Delete it, the text is the same"])
+
+
+MARKS = "a\n<<<<<<< HEAD\nmine\n=======\ntheirs\n>>>>>>> other\nz\n"
+
+
+def test_conflict_marks_are_no_example_in_code(found: Examine) -> None:
+    files = {
+        "A.md": MARKS,
+        "B.md": MARKS.replace("\n", "\r\n"),
+        "C.md": f"---\n{MARKS}---\n",
+        "D.md": f"```\n{MARKS}```\n",
+        "E.md": MARKS.replace(">>>>>>>", ">>"),
+    }
+    findings = found(files, "conflict-copy")
+    assert [finding.path for finding in findings] == ["A.md", "B.md", "C.md"]
+    repair = findings[0].repair
+    assert repair is not None
+    assert not repair.preselected
+    contents = [choice.steps[0].args["content"] for choice in repair.choices]
+    assert contents == ["a\nmine\ntheirs\nz\n", "a\nmine\nz\n", "a\ntheirs\nz\n"]
+
+
 def test_a_number_behind_a_name_is_a_copy_only_with_the_same_text(found: Examine) -> None:
     files = {"Plan.md": PROSE, "Plan 2.md": PROSE, "Week.md": PROSE * 2, "Week 2.md": "Other."}
     assert [finding.path for finding in found(files, "conflict-copy")] == ["Plan 2.md"]
 
 
 def test_notes_that_were_not_changed_for_long(make_vault: MakeVault) -> None:
-    store = make_vault({"Old.md": "x", "New.md": "x"})
+    files = {"Old.md": "x", "Used.md": "x", "2020-05-17.md": "x", "New.md": "[[Used]]"}
+    store = make_vault(files)
     old = datetime(2020, 5, 17, tzinfo=UTC).timestamp()
-    os.utime(f"{store.real_path}/Old.md", (old, old))
+    for name in ("Old", "Used", "2020-05-17"):
+        os.utime(f"{store.real_path}/{name}.md", (old, old))
     only: list[FindingKind] = ["stale-note"]
     report = examine(DiskView(store), HealthSettings(now=NOW), only=only)
     assert [(one.path, one.text) for one in report.findings] == [

@@ -1,0 +1,85 @@
+"""The names that synchronisation services and git give to conflict copies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from obsidian_agent.vault.paths.path import VaultPath
+
+_DATE: Final = r"\d{4}-\d{2}-\d{2}"
+_CONFLICT: Final = r"(?:conflict|konflikt|conflit|конфликт|競合|冲突|衝突|충돌)"
+_PATTERNS: Final = (
+    # Syncthing: https://docs.syncthing.net/users/syncing.html
+    ("Syncthing", re.compile(r"(?P<stem>.+)\.sync-conflict-\d{8}-\d{6}(?:-[A-Z0-9]{7})?")),
+    # Obsidian Sync, "Create conflict file"
+    ("Obsidian Sync", re.compile(r"(?P<stem>.+) \(Conflicted copy .+ \d{12}\)", re.IGNORECASE)),
+    # Nextcloud and ownCloud, with the name of the user or without
+    ("Nextcloud", re.compile(rf"(?P<stem>.+) \(conflicted copy (?:.+ )?{_DATE} \d{{6}}\)")),
+    ("ownCloud", re.compile(r"(?P<stem>.+)_conflict-(?:.+-)?\d{8}-\d{6}")),
+    ("Seafile", re.compile(r"(?P<stem>.+) \(SFConflict .+\)")),
+    # Dropbox writes "(WHO's conflicted copy DATE)" in the language of the system.
+    ("Dropbox", re.compile(
+        rf"(?P<stem>.+) \([^()]*{_CONFLICT}[^()]*{_DATE}(?: ?\(?\d+\)?)?\)", re.IGNORECASE)),
+    ("Dropbox", re.compile(
+        r"(?P<stem>.+) \((?:[^()]+['’]s? )?(?:conflict(?:ed|ing) copy|case conflict|"
+        r"selective sync conflict|white ?space conflict|unicode encoding conflict)(?: \d+)?\)",
+        re.IGNORECASE)),
+    ("pCloud", re.compile(r"(?P<stem>.+) \[conflicted\]")),
+    ("Resilio Sync", re.compile(r"(?P<stem>.+)\.Conflict(?:\.\d+)?")),
+    ("Synology Drive", re.compile(
+        r"(?P<stem>.+)_[^_]+_[A-Z][a-z]{2}-\d{2}-\d{6}-\d{4}_(?:Case)?Conflict")),
+)  # fmt: skip
+_VAGUE: Final = (
+    ("git", re.compile(r"(?P<stem>.+)[._](?:BACKUP|BASE|LOCAL|REMOTE)[._]\d+")),
+    ("iCloud", re.compile(r"(?P<stem>.+\S) [2-9]")),
+    ("Google Drive", re.compile(r"(?P<stem>.+\S) ?\([1-9]\)")),
+)  # fmt: skip
+_DEVICE: Final = re.compile(
+    r"(?:.*\b(?:desktop|laptop|pc|macbook|imac|mac mini|iphone|ipad|surface)\b.*"
+    r"|(?-i:(?=.*[\d-])(?=.*[A-Z]{3})[A-Z0-9]+(?:-[A-Z0-9]+)*))(?:-\d+)?",
+    re.IGNORECASE,
+)
+_TELLTALE: Final = re.compile(rf"(?i:{_CONFLICT})|BACKUP|BASE|LOCAL|REMOTE|-| [2-9]$|\([1-9]\)$")
+"""A part of every name that one of the patterns matches."""
+
+
+class CopyName(NamedTuple):
+    """A name as a service gives it to the conflict copy of `original`, the path of a file."""
+
+    service: str
+    original: str
+
+
+def conflict_name(file: VaultPath) -> CopyName | None:
+    """Return what the name of a conflict copy says, if no other file would be named so."""
+    if _TELLTALE.search(file.stem) is None:
+        return None
+    for service, pattern in _PATTERNS:
+        if match := pattern.fullmatch(file.stem):
+            return CopyName(service, _sibling(file, match["stem"]))
+    return None
+
+
+def possible_names(file: VaultPath) -> Iterator[CopyName]:
+    """Yield readings of a name that is one of a conflict copy only if its text says so too.
+
+    git appends the side of a merge, iCloud and Google Drive a number, OneDrive the computer.
+    """
+    if _TELLTALE.search(file.stem) is None:
+        return
+    for service, pattern in _VAGUE:
+        if match := pattern.fullmatch(file.stem):
+            yield CopyName(service, _sibling(file, match["stem"]))
+    stem, hyphen, device = file.stem.rpartition("-")
+    while hyphen:
+        if _DEVICE.fullmatch(device):
+            yield CopyName("OneDrive", _sibling(file, stem))
+        stem, hyphen, last = stem.rpartition("-")
+        device = f"{last}-{device}"
+
+
+def _sibling(file: VaultPath, stem: str) -> str:
+    folder = f"{file.parent.text}/" if file.parent.text else ""
+    return f"{folder}{stem}{file.suffix}"
