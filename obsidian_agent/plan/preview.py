@@ -41,7 +41,7 @@ from obsidian_agent.tools.core.filters import FilterContext, LinkWriter
 from obsidian_agent.tools.core.tool import Proposal, RunContext, Tool, ToolContext
 from obsidian_agent.tools.core.visible_context import visible_context
 from obsidian_agent.vault.index.gc_pause import gc_paused
-from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.views.changes import (
     ChangeSet,
     FileChange,
@@ -84,6 +84,8 @@ SHRINK_RATIO = 0.5
 """The flag is set if less than this share of the note is left."""
 MAX_NAMES = 5
 """The maximum number of hosts or other names in one message."""
+
+_TAG: Final = re.compile(r"#([^\s#,.;:!?()\"'“”]+)")
 
 _DESTRUCTIVE: Final = re.compile(
     r"delet|remov|trash|eras|wipe|purge|clear|reset|revert|overwrit|uninstall", re.IGNORECASE
@@ -579,7 +581,7 @@ def flags_of(
                 )
             )
     if instruction is not None:
-        flags.extend(_not_named(touched, context, instruction))
+        flags.extend(_not_named(touched, before.view, context, instruction))
     return tuple(flags)
 
 
@@ -644,11 +646,12 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _not_named(
-    changes: Sequence[NetChange], context: RunContext, instruction: str
+    changes: Sequence[NetChange], view: VaultView, context: RunContext, instruction: str
 ) -> Iterator[Flag]:
     """Yield flags for existing files, and for moved or deleted folders, that nothing points at.
 
-    The instruction, the open note and the selection count; a named folder names its contents.
+    The instruction, the open note and the selection count; a named folder names its contents, and
+    a named tag the notes that have it.
     """
     text = f"{instruction}\n{context.selection.text if context.selection else ''}".casefold()
     existing = [change for change in changes if change.before is not None or change.folder]
@@ -657,6 +660,8 @@ def _not_named(
         for change in existing
         if change.path != context.active_file and not _named(change, text)
     ]
+    tagged = {path for tag in _TAG.findall(text) for path in view.index.tagged(tag, ROOT)}
+    unnamed = [path for path in unnamed if path not in tagged]
     if len(unnamed) > MAX_LISTED_FILES:
         yield Flag(
             "notNamed",

@@ -532,6 +532,16 @@ def test_files_that_the_words_do_not_name_are_flagged(make_vault: MakeVault) -> 
     assert [(flag.kind, flag.path) for flag in ready.flags] == [("notNamed", "secret.md")]
 
 
+def test_files_with_a_tag_that_the_words_name_are_not_flagged(make_vault: MakeVault) -> None:
+    store = make_vault({"a.md": "#done/2026\n", "b.md": "---\ntags: [Done]\n---\n", "c.md": "#open"})
+    steps = [
+        step(f"m{name}", "vault.rename", {"from": f"{name}.md", "to": f"Old/{name}.md"})
+        for name in "abc"
+    ]
+    ready = dry_run(store, plan(*steps), instruction="Move all notes tagged #done, please")
+    assert [(flag.kind, flag.path) for flag in ready.flags] == [("notNamed", "c.md")]
+
+
 OVERWRITE = step("r", "vault.rename", {"from": "a.md", "to": "b.md", "overwrite": True})
 CREATE_A = create("c", "a.md", "new")
 
