@@ -237,7 +237,7 @@ def _last_run(runs: Runs) -> str:
     except JournalError as error:
         if error.code == "JOURNAL_DAMAGED":
             raise
-        return "no run is in effect"
+        return "no run to compare"
     if undo.errors:
         raise JournalError(" ".join(problem.message for problem in undo.errors))
     detail = f"run {undo.run_id}: {len(undo.restored)} unchanged since"
@@ -292,7 +292,7 @@ def _record(record: AuditRecord, runs: Runs) -> str:
     if verified.first_bad is not None:
         raise ConfigError(f"Entry {verified.first_bad} is not valid: {verified.reason}.")
     sent = sum(1 for entry in record.entries() if entry.get("kind") == "sent")
-    return f"{verified.entries} entries, {sent} of data sent to models"
+    return f"{counted(verified.entries, 'entry', 'entries')}, {sent} about data sent to models"
 
 
 def _model(wiring: Wiring) -> str:

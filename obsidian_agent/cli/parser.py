@@ -49,10 +49,10 @@ class Subcommand(NamedTuple):
 
 
 COMMANDS: Final = {
-    "preview": Subcommand("plan", "validate and dry-run a plan; writes nothing"),
-    "run": Subcommand("plan", "preview a plan, ask, execute"),
+    "preview": Subcommand("plan", "show what a plan from a file would change; writes nothing"),
+    "run": Subcommand("plan", "preview a plan from a file, ask, run it"),
     "plan": Subcommand("plan", "make a plan without running it"),
-    "do": Subcommand("plan", "plan, preview, ask, run"),
+    "do": Subcommand("plan", "make a plan, preview it, ask, run it"),
     "plans": Subcommand("plans", "plans that wait for approval: list, show, run, drop"),
     "ask": Subcommand("ask", "answer a question about the vault; changes nothing"),
     "rename": Subcommand("plan", "rename or move a note or folder; links keep working"),
@@ -70,15 +70,15 @@ COMMANDS: Final = {
     ),
     "search": Subcommand("search", "find notes by name, content or tag"),
     "links": Subcommand("links", "list outgoing links, unresolved links and backlinks"),
-    "index": Subcommand("index", "build or refresh the index of the vault, with figures"),
-    "health": Subcommand("health", "findings about the vault with evidence, and their repairs"),
-    "plugins": Subcommand("plugins", "suggest community plugins; nothing is installed"),
+    "index": Subcommand("index", "build or refresh the index of the vault"),
+    "health": Subcommand("health", "find broken links, duplicates and the like, and repair them"),
+    "plugins": Subcommand("plugins", "suggest community plugins; installs nothing"),
     "companion": Subcommand("companion", "the plugin for Obsidian: install, status, remove"),
     "threads": Subcommand("threads", "conversations: list, show, rename, delete"),
     "config": Subcommand("config", "settings and the source of each value: list, set, unset"),
     "key": Subcommand("key", "API keys of model services: save, forget, list; never displayed"),
     "model": Subcommand(
-        "model", "models on this machine: list, choose, test; nothing is downloaded"
+        "model", "models on this machine: list, choose, test; downloads nothing"
     ),
     "tools": Subcommand("tools", "list the tools that plans can use"),
     "schema": Subcommand("schema", "print JSON Schemas"),
@@ -87,7 +87,7 @@ COMMANDS: Final = {
     "completion": Subcommand("completion", "print a script for shell completion"),
     "policy": Subcommand("policy", "explain what is allowed for a file, and by which rule"),
     "mcp": Subcommand("mcp", "serve the vault to other agents over the Model Context Protocol"),
-    "acp": Subcommand("acp", "be the agent of an editor over the Agent Client Protocol"),
+    "acp": Subcommand("acp", "serve as an agent in editors over the Agent Client Protocol"),
     "app": Subcommand("app", "open the terminal app"),
 }
 

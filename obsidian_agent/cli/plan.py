@@ -55,7 +55,9 @@ def arguments(commands: Commands) -> None:
         "plan --parse answer.txt",
     ]
     command = commands.add("plan", plan_command, context(), planner(), examples=examples)
-    command.add_argument("instruction", nargs="?", metavar="INSTRUCTION")
+    command.add_argument(
+        "instruction", nargs="?", metavar="INSTRUCTION", help="what should change, in your words"
+    )
     command.add_argument(
         "--parse", metavar="FILE", help="read a model's raw answer from a file or -"
     )
@@ -64,12 +66,14 @@ def arguments(commands: Commands) -> None:
         'do "put the #done notes away" --pick 1 --param folder=Archive',
     ]
     command = commands.add("do", do_command, context(), planner(), examples=examples)
-    command.add_argument("instruction", metavar="INSTRUCTION")
+    command.add_argument(
+        "instruction", metavar="INSTRUCTION", help="what should change, in your words"
+    )
     command.add_argument(
         "--pick",
         type=whole_number,
         metavar="N",
-        help="choose the Nth candidate of this instruction; add values with --param",
+        help="choose the Nth of the actions that were offered; add values with --param",
     )
     command.add_argument(
         "--later", action="store_true", help="store the plan for approval later; see plans"

@@ -372,8 +372,10 @@ def _approved(session: Session, preview: Preview, out: Output) -> bool:
         if not approved:
             session.plans.reject(preview)
         return approved
-    option = "" if preview.discloses else "add --yes, or "
-    out.note(f"Not approved: {option}run it in a terminal to be asked.")
+    if preview.discloses:
+        out.note("Run this in a terminal to be asked.")
+    else:
+        out.note("Add --yes to approve the plan, or run this in a terminal to be asked.")
     return False
 
 
@@ -425,6 +427,9 @@ def _remaining_lines(remaining: Effects) -> Iterator[str]:
 def _result_lines(result: ExecutionResult) -> Iterator[str]:
     if result.success and result.total_steps and not result.completed_steps:
         yield "Nothing was done: every step was skipped."
+        return
+    if result.run_id is None and not result.completed_steps and result.status == "refused":
+        yield "Nothing was changed."
         return
     effects = result.effects
     counts = [

@@ -133,7 +133,7 @@ def value_doubts(parsed: Sentence, chosen: Sequence[tuple[Input, Any]]) -> Itera
     yield from _ambiguous(parsed, frozenset(_folders(chosen)))
     for spec, value in chosen:
         if spec.kind in ("newName", "newNote") and _is_doubtful(note_name(value), parsed):
-            yield f"The name “{note_name(value)}” may contain other words of your message."
+            yield f"The name “{note_name(value)}” may include too much: quote the exact name."
         is_text = spec.kind in ("text", "value") and isinstance(value, str)
         if is_text and _is_instruction(value, parsed):
             yield f"“{value}” may describe the text to write."

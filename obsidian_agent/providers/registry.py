@@ -121,7 +121,7 @@ VENDORS = (
     ),
     Vendor(
         name="custom",
-        title="The model service",
+        title="The custom service",
         base_url=None,
         key_variables=("OBSIDIAN_AGENT_API_KEY",),
         base_url_variables=("OBSIDIAN_AGENT_BASE_URL",),
@@ -235,8 +235,8 @@ def endpoint_of(
         model=model,
         address=f"{parts.scheme}://{parts.netloc}",
         key_hint=(
-            f"Set {' or '.join(vendor.key_variables)}, or save a key for {vendor.name} in the "
-            "settings."
+            f"Set {' or '.join(vendor.key_variables)}, or save a key: /key in the app, or "
+            f"obsidian-agent key save {vendor.name}."
         ),
         local=local,
         secrets=(key.get_secret_value(),) if key is not None else (),

@@ -65,7 +65,7 @@ ALL_FINDINGS: Final = "all"
 """The value of an input for kinds of findings that means every kind."""
 NO_SELECTION: Final = "Nothing is selected: select text first, for example a list of bullets."
 NO_ACTIVE_FILE: Final = "No note is open: open one, or name a note."
-WHICH: Final = "Which of these is it?"
+WHICH: Final = "Your message may mean:"
 NEAREST: Final = "No action matches these words. The closest ones by the names in them:"
 NOTHING: Final = (
     "No action matches these words. The menu lists all actions; "
@@ -456,8 +456,10 @@ class OfflineTurn(Struct, frozen=True, dict=True):
 
     def _suggestion_doubts(self, suggestion: RecipeSuggestion) -> Iterator[str]:
         message, inputs = beginning(self.request.message), suggestion.recipe.inputs
-        for name, text in suggestion.guesses.items():
-            yield f"Read as {inputs[name].description.lower()}: “{text}”."
+        guesses = suggestion.guesses.items()
+        if guesses:
+            texts = (f"{inputs[name].description.lower()} “{text}”" for name, text in guesses)
+            yield f"Please check: {', '.join(texts)}."
         if is_pasted(self.request.message):
             yield PASTED
         if suggestion.unused:

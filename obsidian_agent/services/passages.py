@@ -29,7 +29,7 @@ def from_passages(view: VaultView, question: str) -> Answer | None:
     if not notes:
         return None
     words = " ".join(word.text for word in ranking.query.words)
-    lines = [f"notes with most of “{words}”: {len(notes)}"]
+    lines = [f"Notes with most of the words “{words}”: {len(notes)}"]
     for number, note in enumerate(notes, 1):
         passage = best_passage(view.index, note.path, ranking)
         heading = f" › {passage.heading}" if passage.heading else ""

@@ -223,11 +223,11 @@ def _problem_row(kind: str, problem: Problem) -> RemarkRow:
 def _flag_row(flag: Flag) -> RemarkRow:
     if flag.path is None:
         return RemarkRow("notice", _short(flag.detail), terminal_text.block(flag.detail))
-    text = f"{terminal_text.line(flag.path)}: {FLAG_WORDS[flag.kind]}"
+    path = terminal_text.line(flag.path)
     return RemarkRow(
         "notice",
-        f"{text}. {terminal_text.shortened(flag.detail, 200)}",
-        f"{text}.\n{terminal_text.block(flag.detail)}",
+        f"{path}: {terminal_text.shortened(flag.detail, 200)}",
+        f"{path}:\n{terminal_text.block(flag.detail)}",
     )
 
 

@@ -125,7 +125,7 @@ def test_a_question_that_no_query_covers_is_answered_with_passages(ask: Ask) -> 
     assert ask("When will I call the bank?", "--offline") == (
         0,
         {
-            "answer": "notes with most of “call bank”: 1\n1. Inbox.md, line 1: - [ ] call the bank",
+            "answer": "Notes with most of the words “call bank”: 1\n1. Inbox.md, line 1: - [ ] call the bank",
             "sources": ["Inbox.md"],
             "usage": None,
             "outcome": "done",

@@ -60,7 +60,7 @@ def test_all_is_well(patient: Patient) -> None:
     checks = patient.checks()
     assert [name for name, (ok, _) in checks.items() if not ok] == []
     assert checks["journal and disk"][1].endswith("1 unchanged since")
-    assert checks["record"][1] == "2 entries, 0 of data sent to models"
+    assert checks["record"][1] == "2 entries, 0 about data sent to models"
     assert checks["model"][1] == "none: the offline planner"
     assert checks["index"][1] == "1 file"
     assert "limit" in checks["watcher"][1] or "system" in checks["watcher"][1]

@@ -507,7 +507,7 @@ def test_without_a_terminal_the_preview_is_shown_before_it_is_refused(
         assert said.code == 3
         assert said.out.startswith("Goal: ")
         assert "a.md" in said.out
-        assert "Not approved: add --yes" in said.err
+        assert "Add --yes to approve" in said.err
     assert "+two" in here.say("do", "Append 'two' to a", "--offline").out
     assert os.listdir(here.vault) == ["a.md"]
 

@@ -111,13 +111,13 @@ def test_what_was_said_and_used_is_sure(
             "Rename Sourdough to Vector (capital V)",
             "rename",
             {"from": "Sourdough", "to": "Vector (capital V"},
-            "The name “Vector (capital V” may contain other words of your message.",
+            "The name “Vector (capital V” may include too much: quote the exact name.",
         ),
         (
             "Rename the folder Empty in the Bestiary to Animals",
             "rename",
             {"from": "Empty", "to": "Bestiary to Animals"},
-            "The name “Bestiary to Animals” may contain other words of your message.",
+            "The name “Bestiary to Animals” may include too much: quote the exact name.",
         ),
         (
             "Give Sourdough a property summary with one sentence that says what it is about",
@@ -177,7 +177,7 @@ def test_whole_plans_are_compared_too(around: Surroundings) -> None:
         "vault.rename",
         **{**rename, "to": "Notes/Rye in Notes.md"},
     )
-    assert "The name “Rye in Notes” may contain other words of your message." in named
+    assert "The name “Rye in Notes” may include too much: quote the exact name." in named
     assert "Not used: “before Friday”." in whole(
         "Rename Sourdough to Rye before Friday", around, "vault.rename", **rename
     )

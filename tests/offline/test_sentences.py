@@ -51,7 +51,7 @@ def test_a_delete_is_refused_where_deletes_are_off(make_vault: MakeVault) -> Non
 def test_a_phrase_is_marked_as_read_without_quotes() -> None:
     event = desk().decide("Rename Sourdough to Rye bread")
     assert isinstance(event, NeedsInput)
-    assert event.candidates[0].doubt == "Read as new name: “Rye bread”."
+    assert event.candidates[0].doubt == "Please check: new name “Rye bread”."
 
 
 def test_a_recipe_whose_values_are_all_defaults_is_not_first() -> None:

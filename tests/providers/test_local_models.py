@@ -124,7 +124,7 @@ def test_ollama_is_looked_for_where_its_variable_says_if_that_is_here(
 
 def test_the_address_of_the_settings_is_looked_at_too_if_it_is_here() -> None:
     assert locations("custom/m", "http://127.0.0.1:8911/v1/")[0] == ServiceLocation(
-        "custom", "The model service", "http://127.0.0.1:8911/v1"
+        "custom", "The custom service", "http://127.0.0.1:8911/v1"
     )
     assert (
         locations("custom/m", "https://models.test/v1")

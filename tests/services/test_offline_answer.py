@@ -31,7 +31,7 @@ def planned(desk: Desk, message: str) -> Verdict:
 
 def test_a_question_is_answered_with_note_heading_and_line(desk: Desk) -> None:
     assert planned(desk, "What is the pressure of the boiler?") == Answer(
-        "notes with most of “pressure boiler”: 1\n"
+        "Notes with most of the words “pressure boiler”: 1\n"
         "1. Boiler.md › Service, line 8: The pressure is 1.5 bar.",
         ("Boiler.md",),
     )

@@ -82,7 +82,7 @@ class Actions(SearchDialog):
         self._macros: Sequence[Macro] = ()
 
     def body(self) -> ComposeResult:
-        yield LineEntry(self._query, placeholder="A few letters", compact=False)
+        yield LineEntry(self._query, placeholder="Type to filter", compact=False)
         yield ActionList([], empty=" No matching action. Describe the task in a message instead.")
 
     def on_mount(self) -> None:

@@ -213,7 +213,7 @@ class Pick(SearchDialog):
         self._typed = typed
 
     def body(self) -> ComposeResult:
-        yield LineEntry(self._typed, placeholder="A few letters", compact=False)
+        yield LineEntry(self._typed, placeholder="Type to filter", compact=False)
         yield ChoiceList([], empty=self._empty)
 
     def on_mount(self) -> None:
@@ -260,8 +260,8 @@ class Comment(Modal[str]):
     def __init__(self) -> None:
         super().__init__(
             "What should be different?",
-            "The plan goes back with your comment to the one who made it. "
-            "The difference between both plans is shown.",
+            "Your comment goes to the planner that made this plan. The new plan is shown, with "
+            "what differs.",
         )
 
     def body(self) -> ComposeResult:

@@ -187,8 +187,8 @@ class ModelActions(ReportActions, SettingActions):
             return
         if first_start.offer is None:
             self.panes.chat.set_model_notice(
-                "No model is chosen. Messages are matched with the actions; "
-                f"{self.key('main.saved')} shows all of them. /key and /model set up a service."
+                "No model is chosen: your words are matched with the built-in actions "
+                f"({self.key('main.saved')}). To use a model, type /key, then /model."
             )
             return
         match await self.app.push_screen_wait(FirstStart(first_start.offer)):
@@ -232,8 +232,8 @@ class FirstStart(ChoiceScreen):
         service = terminal_text.shortened(offer.title, 40)
         model = terminal_text.shortened(offer.model, 80)
         rows = [
-            Choice(USE, "Use it", "it picks from the actions, in any language", "1"),
-            Choice(MENU, "No model", "messages are matched with the actions, forms open", "2"),
+            Choice(USE, "Use it", "it chooses among the actions, in any language", "1"),
+            Choice(MENU, "No model", "your words are matched with the built-in actions", "2"),
             Choice(SERVICE, "Use a service", "OpenAI, Anthropic, Gemini and others", "3"),
         ]
         super().__init__(f"{service} runs on this computer with {model}. Use it?", rows)

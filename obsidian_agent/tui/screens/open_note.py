@@ -73,7 +73,7 @@ class NoteSearchDialog(Modal[NoteRow]):
     BINDINGS = bindings("find")
     AUTO_FOCUS = "LineEntry"
 
-    def __init__(self, title: str, query: str = "", placeholder: str = "A few letters") -> None:
+    def __init__(self, title: str, query: str = "", placeholder: str = "Type to filter") -> None:
         super().__init__(title)
         self._query = query
         self._placeholder = placeholder

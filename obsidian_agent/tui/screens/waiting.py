@@ -59,7 +59,7 @@ _KINDS: Final = {
 class WaitingList(VirtualList["PlanReview"]):
     """One line a plan."""
 
-    BINDINGS = [binding("list.choose", "Look")]
+    BINDINGS = [binding("list.choose", "Open")]
     DEFAULT_CSS = "WaitingList { height: auto; min-height: 3; }"
 
     def draw_row(self, row: PlanReview, width: int) -> Content:
@@ -103,7 +103,7 @@ class WaitingScreen(ListScreen["PlanReview", "WaitingPlan"]):
     def __init__(self, waiting: WaitingPlans, plans: Plans) -> None:
         super().__init__(
             "Waiting plans",
-            "“Apply all” runs the plans that do exactly what was proposed.",
+            "“Apply all” skips plans whose changes differ now from what was proposed.",
         )
         self._displayed: DisplayedPlan | None = None
         self._waiting = waiting

@@ -188,7 +188,7 @@ class Welcome(Static):
             yield f"  {example.remark.replace(' ', NO_BREAK)}".rstrip() + "\n", "$quiet"
         if examples:
             tab = key_label(self, "prompt.complete")
-            yield f"   A number or {tab} puts a sentence into the message.\n\n", "$quiet"
+            yield f"   Press a number or {tab} to use a suggestion.\n\n", "$quiet"
 
     def _rows(self) -> Iterator[tuple[tuple[str, str], ...]]:
         overview = self.overview
