@@ -77,9 +77,7 @@ COMMANDS: Final = {
     "threads": Subcommand("threads", "conversations: list, show, rename, delete"),
     "config": Subcommand("config", "settings and the source of each value: list, set, unset"),
     "key": Subcommand("key", "API keys of model services: save, forget, list; never displayed"),
-    "model": Subcommand(
-        "model", "models on this machine: list, choose, test; downloads nothing"
-    ),
+    "model": Subcommand("model", "models on this machine: list, choose, test; downloads nothing"),
     "tools": Subcommand("tools", "list the tools that plans can use"),
     "schema": Subcommand("schema", "print JSON Schemas"),
     "doctor": Subcommand("doctor", "check the vault, the state folder and the journal"),

@@ -533,7 +533,9 @@ def test_files_that_the_words_do_not_name_are_flagged(make_vault: MakeVault) -> 
 
 
 def test_files_with_a_tag_that_the_words_name_are_not_flagged(make_vault: MakeVault) -> None:
-    store = make_vault({"a.md": "#done/2026\n", "b.md": "---\ntags: [Done]\n---\n", "c.md": "#open"})
+    store = make_vault(
+        {"a.md": "#done/2026\n", "b.md": "---\ntags: [Done]\n---\n", "c.md": "#open"}
+    )
     steps = [
         step(f"m{name}", "vault.rename", {"from": f"{name}.md", "to": f"Old/{name}.md"})
         for name in "abc"
