@@ -18,6 +18,7 @@ from textual.content import Content
 from textual.fuzzy import Matcher
 from textual.screen import Screen
 from textual.signal import Signal
+from textual.widgets import Input, TextArea
 from textual.worker import Worker, WorkerState
 
 from obsidian_agent import terminal_text
@@ -44,6 +45,12 @@ log = logging.getLogger(__name__)
 
 INTERRUPTED: Final = 130
 """Return code after a hangup or a request of the system to end."""
+
+CURSOR_SECONDS: Final = 10.0
+"""Seconds without input after which the cursor stops blinking, as in GTK.
+
+A cursor that blinks takes more processor time than everything else in an idle app.
+"""
 
 
 class PaletteEntry(Struct, frozen=True):
@@ -162,6 +169,8 @@ class ObsidianAgentApp(App[None]):
         self._share_lock = asyncio.Lock()
         self.keyboard = Keyboard(self)
         self.presence = Presence(backend.vault, self._write_to_terminal, self.bell, os.environ)
+        self._steady_fields: list[TextArea | Input] = []
+        """The fields whose cursor no longer blinks."""
         self.open_error: BaseException | None = None
         """The reason why the vault could not be opened; the app has ended then."""
         name = _full_theme_name(theme)
@@ -194,6 +203,7 @@ class ObsidianAgentApp(App[None]):
         self.app_suspend_signal.subscribe(self, lambda app: self.presence.stop(), immediate=True)
         self.presence.start()
         self._signals.setting_changed.subscribe(self, self._setting_changed)
+        self._cursor_timer = self.set_interval(CURSOR_SECONDS, self._stop_blinking)
         self.call_after_refresh(self._open)
 
     def _screen_changed(self, screen: Screen[Any]) -> None:
@@ -247,6 +257,8 @@ class ObsidianAgentApp(App[None]):
 
     async def on_event(self, event: events.Event) -> None:
         """Pass keys and pasted text through `Keyboard` before any screen or widget."""
+        if isinstance(event, events.InputEvent | events.Paste):
+            self._blink()
         if (
             isinstance(event, events.Key | events.Paste)
             and not event.is_forwarded
@@ -255,6 +267,18 @@ class ObsidianAgentApp(App[None]):
         ):
             return
         await super().on_event(event)
+
+    def _stop_blinking(self) -> None:
+        field = self.focused if self.screen_stack else None
+        if isinstance(field, TextArea | Input) and field.cursor_blink:
+            field.cursor_blink = False
+            self._steady_fields.append(field)
+
+    def _blink(self) -> None:
+        """Let the cursor blink, until there was no input for some time."""
+        self._cursor_timer.reset()
+        while self._steady_fields:
+            self._steady_fields.pop().cursor_blink = True
 
     async def push_screen_wait(self, screen: Screen[Any] | str, *, mode: str | None = None) -> Any:
         """Push a screen and wait for its result, but not while the user is typing."""

@@ -960,3 +960,17 @@ async def test_what_is_typed_right_after_enter_is_of_the_next_message() -> None:
         await app.settle()
         assert app.messages == ["Make notes"]
         assert app.prompt.text == "and"
+
+
+async def test_the_cursor_stops_blinking_after_some_time_without_a_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("obsidian_agent.tui.app.CURSOR_SECONDS", 0.05)
+    async with driving() as app:
+        await app.until(lambda: not app.prompt.cursor_blink)
+        seen: list[bool] = []
+        app.main.watch(app.prompt, "cursor_blink", lambda blink: seen.append(blink), init=False)
+        await app.press("a")
+        await app.until(lambda: seen[:2] == [True, False])
+        assert app.prompt.text == "a"
+        assert app.prompt._cursor_visible
