@@ -29,7 +29,7 @@ from obsidian_agent.providers.registry import (
 )
 
 PATIENCE: Final = 0.3
-"""Seconds in which all services must answer."""
+"""Seconds in which all services must accept a connection, and then answer."""
 _NO_CHAT: Final = ("embed", "rerank", "whisper", "bge-", "minilm")
 """Parts of the names of models that cannot chat."""
 
@@ -116,19 +116,36 @@ def _port(address: str) -> int | None:
 async def find_services(where: Sequence[ServiceLocation] = USUAL) -> tuple[LocalService, ...]:
     """Return the services that answer, in the order of `where`.
 
-    Takes at most `PATIENCE`, and longer the first time, when the client is loaded.
+    Takes at most twice `PATIENCE`, and longer the first time, when the client is loaded.
     """
     return await value_in_own_loop(lambda: _probe(where))
 
 
 async def _probe(where: Iterable[ServiceLocation]) -> tuple[LocalService, ...]:
+    candidates = [location for location in where if is_loopback(location.url)]
+    answers = await asyncio.gather(*(_accepts_connections(location) for location in candidates))
+    listening = [location for location, answer in zip(candidates, answers, strict=True) if answer]
+    if not listening:
+        return ()  # Without a service, the HTTP client and its 10 MB are not loaded.
+
     from obsidian_agent.providers import http_guard
 
     http_guard.prepare()
-    services = await asyncio.gather(
-        *(_service(location) for location in where if is_loopback(location.url))
-    )
+    services = await asyncio.gather(*(_service(location) for location in listening))
     return tuple(service for service in services if service is not None)
+
+
+async def _accepts_connections(location: ServiceLocation) -> bool:
+    """Return True if a program accepts connections at a location."""
+    parts = urlsplit(location.url)
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        async with asyncio.timeout(PATIENCE):
+            _, writer = await asyncio.open_connection(parts.hostname, port)
+    except (OSError, ValueError):  # no answer, in time or at all; a port that cannot be one
+        return False
+    writer.close()
+    return True
 
 
 async def _service(location: ServiceLocation) -> LocalService | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,21 @@ async def test_whatever_else_listens_on_a_port_is_no_service_and_costs_a_moment(
             (ollama(server), ServiceLocation("custom", "Jan", server.openai_url), ollama(runs))
         )
         assert [service.models for service in found] == [("m",)]
+
+
+def test_without_a_service_no_client_is_loaded() -> None:
+    code = (
+        "import asyncio, socket, sys\n"
+        "from obsidian_agent.providers.local_models import ServiceLocation, find_services\n"
+        "with socket.socket() as unused:\n"
+        "    unused.bind(('127.0.0.1', 0))\n"
+        "    url = f'http://127.0.0.1:{unused.getsockname()[1]}/v1'\n"
+        "    where = (ServiceLocation('custom', 'Jan', url),)\n"
+        "    where += (ServiceLocation('custom', 'vLLM', 'http://127.0.0.1:99999/v1'),)\n"
+        "    print(asyncio.run(find_services(where)), 'httpx' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "() False\n"
 
 
 async def test_no_proxy_and_no_key_of_the_environment_is_used(
