@@ -9,10 +9,10 @@ import argparse
 import shutil
 from pathlib import Path
 
-from bench import answers, changes, index, runs, scan, stream, understanding, waits
+from bench import answers, app, changes, index, runs, scan, stream, understanding, waits
 from bench.table import markdown
 
-PARTS = ("waits", "runs", "scan", "index", "changes", "answers", "stream", "understanding")
+PARTS = ("waits", "app", "runs", "scan", "index", "changes", "answers", "stream", "understanding")
 SIZES = 1_000, 10_000, 100_000
 
 
@@ -47,6 +47,7 @@ def main() -> None:
         rows += measured + index.growth(
             [row for row in measured if not row.what.startswith(f"{waits.SMALL} ")]
         )
+    rows += app.measure(options.place, sizes, options.rounds) if "app" in parts else []
     rows += runs.measure(options.place, options.rounds) if "runs" in parts else []
     rows += scan.measure(options.rounds) if "scan" in parts else []
     if "index" in parts:

@@ -1,4 +1,4 @@
-"""The waits of a user: the installed command as a whole process, and the app in a terminal.
+"""The waits of a user: the installed command as a whole process.
 
 The baselines are the least that any such program has to do. Figures are processor time of the
 process and its children, which other work on the machine changes least. Peers are optional:
@@ -9,21 +9,14 @@ process and its children, which other work on the machine changes least. Peers a
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
-import pty
-import select
 import shutil
-import signal
 import statistics
-import struct
 import subprocess
 import sys
-import termios
 import time
 from collections.abc import Sequence
-from itertools import count
 from pathlib import Path
 
 from bench.changes import SETTLED_SECONDS
@@ -33,7 +26,6 @@ from bench.vaultgen import COMMON, Generated, generate
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.services.plans import PreviewOptions
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.keeper import SNAPSHOT_NAME
 
 OURS = os.fspath(Path(sys.executable).with_name("obsidian-agent"))
 PASS = [sys.executable, "-c", "pass"]
@@ -53,24 +45,6 @@ while pending:
             os.read(handle, 1 << 20)
             os.close(handle)
 """
-SKELETON = """
-from textual.app import App
-from textual.widgets import Footer, Header, Input, Markdown, OptionList
-from textual.widgets import TabbedContent, TabPane, Tree
-class Skeleton(App):
-    def compose(self):
-        yield Header()
-        with TabbedContent():
-            with TabPane("One"):
-                yield OptionList(*(f"option {number}" for number in range(200)))
-            with TabPane("Two"):
-                yield Markdown("# Title")
-            with TabPane("Three"):
-                yield Tree("root")
-        yield Input()
-        yield Footer()
-Skeleton().run()
-"""
 REWRITE = """
 import os, sys
 for name in os.listdir(sys.argv[1]):
@@ -89,13 +63,6 @@ GATHER = (
 )
 SMALL, SLOW = 44, 2_000
 """Notes: in the small vault a command is only its start; with more, obsidiantools takes minutes."""
-LETTERS = [chr(letter) for letter in range(0x100, 0x180)]
-"""Letters that no earlier frame contains."""
-KEY_EVERY = 0.05
-WIDE = 360_000
-"""Bytes of a note that is one line."""
-MOVES = [b"\x1b[6~", b"\x1b[C", b"\x1b[5~", b"\x1b[D"] * 10
-"""Page down, right, page up, left."""
 
 
 def measure(place: Path, sizes: Sequence[int], rounds: int) -> list[Row]:
@@ -107,7 +74,7 @@ def measure(place: Path, sizes: Sequence[int], rounds: int) -> list[Row]:
         _Vault(generate(place / f"waits-{notes}", notes), place / f"state-{notes}", rounds)
         for notes in (SMALL, *sizes)
     )
-    return [*(row for vault in vaults for row in vault.rows()), *_wide_note(place / "wide")]
+    return [row for vault in vaults for row in vault.rows()]
 
 
 class _Seen(Exception):
@@ -170,7 +137,7 @@ class _Vault:
                     exit_code=1,  # there are findings
                 )
             )
-            rows += [*self._renamed(), *self._all_changed(), *self._peers(literal), *self._app()]
+            rows += [*self._renamed(), *self._all_changed(), *self._peers(literal)]
         shutil.rmtree(self.folder)
         shutil.rmtree(self.state)
         return rows
@@ -343,79 +310,6 @@ class _Vault:
             )
         return rows
 
-    def _app(self) -> list[Row]:
-        skeleton, ours = (
-            [sys.executable, "-c", SKELETON],
-            [OURS, self.folder, "--offline", "--state-dir", os.fspath(self.state)],
-        )
-        pairs = []
-        for _ in range(self.rounds + 1):
-            pairs.append((_first_frame(ours, "New line"), _first_frame(skeleton, "palette")))
-        mine, its = (statistics.median(each) for each in zip(*pairs[1:], strict=True))
-        ratio = statistics.median(a / b for a, b in pairs[1:])
-        keys = sorted(self._keys_while_indexing(ours))
-        p95, figure = keys[int(len(keys) * 0.95)], "key to paint while indexing"
-        return [
-            Row(self.what, "first frame", _ms(mine), "a skeleton app", _ms(its), ratio, "<= 1.5"),
-            Row(
-                self.what,
-                f"{figure}, p95",
-                f"{_ms(p95)} of {len(keys)} keys",
-                "",
-                "",
-                None,
-                "<= 20 ms",
-            ),
-            Row(self.what, f"{figure}, longest", _ms(keys[-1]), "", "", None, "<= 200 ms"),
-        ]
-
-    def _keys_while_indexing(self, ours: list[str]) -> list[float]:
-        """Return the seconds from keys to the paint of their letters, until the index is saved."""
-        for file in self.state.rglob(SNAPSHOT_NAME):
-            file.unlink()
-        waits = []
-        with _Terminal(ours) as terminal:
-            terminal.until("New line")
-            for number in count():
-                waits.append(terminal.key(LETTERS[number % len(LETTERS)]))
-                terminal.read(KEY_EVERY)
-                if number >= 20 and any(self.state.rglob(SNAPSHOT_NAME)):
-                    return waits
-        return waits
-
-
-def _wide_note(place: Path) -> list[Row]:
-    """Measure a key in the pane of a note with one long line, until something is drawn."""
-    (place / "vault").mkdir(parents=True)
-    (place / "vault" / "Wide.md").write_text("word [[link]] 漢字 " * (WIDE // 21), encoding="utf-8")
-    waits = []
-    with _Terminal(
-        [OURS, os.fspath(place / "vault"), "--offline", "--state-dir", os.fspath(place / "state")]
-    ) as terminal:
-        terminal.until("New line")
-        terminal.read(1)
-        for keys in (b"\x0f", b"Wide", b"\r"):
-            terminal.write(keys)
-            terminal.read(1.5)
-        for move in MOVES:
-            waits.append(terminal.drawn_after(move))
-            terminal.read(KEY_EVERY)
-    shutil.rmtree(place)
-    waits.sort()
-    what, figure = f"a line of {WIDE // 1000} KB", "a key in the note until it is drawn"
-    return [
-        Row(
-            what,
-            f"{figure}, p95",
-            f"{_ms(waits[int(len(waits) * 0.95)])} of {len(waits)} keys",
-            "",
-            "",
-            None,
-            "<= 50 ms",
-        ),
-        Row(what, f"{figure}, longest", _ms(waits[-1]), "", "", None, ""),
-    ]
-
 
 def _ms(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms"
@@ -436,71 +330,3 @@ def _spent(
             f"{command} ended with {process.returncode}: {told[-500:].decode(errors='replace')}"
         )
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
-
-
-def _first_frame(command: list[str], last: str) -> float:
-    """Return the seconds of processor time until the last line of the frame, the keys, is drawn."""
-    with _Terminal(command) as terminal:
-        terminal.until(last)
-        return terminal.spent()
-
-
-class _Terminal:
-    """A program in a terminal of 120 by 40 that answers nothing; it is killed at the end."""
-
-    def __init__(self, command: list[str]) -> None:
-        self._pid, self._handle = pty.fork()
-        if not self._pid:
-            os.execvpe(
-                command[0],
-                command,
-                {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"},
-            )
-        fcntl.ioctl(self._handle, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-
-    def __enter__(self) -> _Terminal:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.kill(self._pid, signal.SIGKILL)
-        os.waitpid(self._pid, 0)
-        os.close(self._handle)
-
-    def read(self, seconds: float) -> bytes:
-        """Return the output of the next `seconds`, or at once any that is waiting."""
-        until, drawn = time.monotonic() + seconds, b""
-        while (left := until - time.monotonic()) > 0:
-            if select.select([self._handle], [], [], left)[0]:
-                drawn += os.read(self._handle, 1 << 16)
-        return drawn
-
-    def until(self, text: str) -> None:
-        """Wait until this is drawn."""
-        drawn, deadline = b"", time.monotonic() + 60
-        while text.encode() not in drawn:
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"{text!r} was not drawn in a minute")
-            if select.select([self._handle], [], [], 1)[0]:
-                drawn = drawn[-1_000:] + os.read(self._handle, 1 << 16)
-
-    def write(self, keys: bytes) -> None:
-        os.write(self._handle, keys)
-
-    def key(self, letter: str) -> float:
-        """Type a letter; seconds until it is drawn."""
-        began = time.perf_counter()
-        self.write(letter.encode())
-        self.until(letter)
-        return time.perf_counter() - began
-
-    def drawn_after(self, keys: bytes) -> float:
-        """Seconds until anything is drawn after keys, two at most."""
-        began = time.perf_counter()
-        self.write(keys)
-        select.select([self._handle], [], [], 2)
-        return time.perf_counter() - began
-
-    def spent(self) -> float:
-        """Seconds of processor time up to now, threads that ended included."""
-        fields = Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
