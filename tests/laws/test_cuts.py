@@ -42,6 +42,15 @@ def after_running(files: Files, more: set[str], found: Found) -> Picture:
     set(),
     [("vault.ensureFolder", {"path": "A/new"}), ("vault.delete", {"path": "A", "recursive": True})],
 )
+@example(
+    {},
+    set(),
+    [
+        ("vault.createFile", {"path": "one.md", "content": ""}),
+        ("vault.ensureFolder", {"path": "A/new"}),
+        ("vault.delete", {"path": "A", "recursive": True}),
+    ],
+)
 def test_back_to_a_step_is_the_vault_after_that_step(
     files: Files, more: set[str], found: Found
 ) -> None:

@@ -154,9 +154,10 @@ class ChangeSet(Struct, frozen=True):
     operations: tuple[OwnedOperation, ...] = ()
     changes: tuple[NetChange, ...] = ()
     joined: frozenset[tuple[int, int]] = frozenset()
-    """Pairs of instances that wrote the same file.
+    """Pairs of instances whose changes cannot be told apart on the disk.
 
-    The first one's content reaches the disk only with the operations of the second.
+    Both wrote the same file, or the second deleted what the first made. The changes of the first
+    reach the disk only with the operations of the second.
     """
 
 

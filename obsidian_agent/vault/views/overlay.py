@@ -70,7 +70,7 @@ class OverlayVault(VaultView):
         self._log = StructureLog(self._rollback)
         self._cursors: dict[str, tuple[bytes, CursorMark]] = {}
         self._joined: dict[tuple[int, int], None] = {}
-        """Pairs of instances, the second of which deleted what the first had written.
+        """Pairs of instances, the second of which deleted what the first had written or created.
 
         See `ChangeSet.joined`.
         """
@@ -425,7 +425,7 @@ class OverlayVault(VaultView):
                 self._rollback.put(self._joined, (writer, instance), None)
         origin = self.origin(entry.path)
         files = sum(1 for item in below if item.kind == "file")
-        if origin is None and folder and self._drop_new_folder(entry.path, below):
+        if origin is None and folder and self._drop_new_folder(entry.path, below, instance):
             return
         if origin is not None or folder:
             trash = self.trash_target(entry.path)
@@ -469,7 +469,7 @@ class OverlayVault(VaultView):
             inventory=inventory,
         )
 
-    def _drop_new_folder(self, folder: VaultPath, below: list[VaultEntry]) -> bool:
+    def _drop_new_folder(self, folder: VaultPath, below: list[VaultEntry], instance: int) -> bool:
         """Drop a folder that this plan created, instead of moving it to the trash.
 
         Return False if an original file or folder is in it, or was moved into it and out again.
@@ -479,7 +479,8 @@ class OverlayVault(VaultView):
             return False
         if self._log.has_move_through(folder):
             return False
-        self._log.remove_new_folders(inside)
+        for creator in self._log.remove_new_folders(inside) - {instance}:
+            self._rollback.put(self._joined, (creator, instance), None)
         for path in inside:
             self._entries.drop(path)
         return True

@@ -239,12 +239,15 @@ class StructureLog:
             for path in (move.path, move.new_path)
         )
 
-    def remove_new_folders(self, folders: Collection[VaultPath]) -> None:
-        """Remove the operations that create these folders."""
-        removed = {path.text for path in folders}
-        remaining = [
-            owned
-            for owned in self.operations
-            if not (isinstance(owned.operation, MakeDir) and owned.operation.path.text in removed)
-        ]
+    def remove_new_folders(self, folders: Collection[VaultPath]) -> set[int]:
+        """Remove the operations that create these folders. Return the instances they belong to."""
+        paths = {path.text for path in folders}
+        remaining: list[OwnedOperation] = []
+        owners: set[int] = set()
+        for owned in self.operations:
+            if isinstance(owned.operation, MakeDir) and owned.operation.path.text in paths:
+                owners.add(owned.instance)
+            else:
+                remaining.append(owned)
         self._rollback.replace(self.operations, remaining)
+        return owners
