@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.expression import unicode_expression
-from obsidian_agent.offline.sentence import stem
+from obsidian_agent.offline.words import stem
 from obsidian_agent.providers.registry import is_loopback
 from obsidian_agent.state_files import replace_file
 from obsidian_agent.vault.filesystem.app_folder import VaultPlugins

@@ -14,16 +14,8 @@ from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.names import Surroundings, key_of
 from obsidian_agent.offline.note_set import ACTIVE, SLOTS, NoteSet, Term, note_name
 from obsidian_agent.offline.recipe import SLOT, Input, Kind, Recipe, packaged
-from obsidian_agent.offline.sentence import (
-    FUNCTION_WORDS,
-    WORD,
-    NameMatch,
-    Sentence,
-    Stretch,
-    is_pasted,
-    stem,
-    words,
-)
+from obsidian_agent.offline.sentence import NameMatch, Sentence, is_pasted
+from obsidian_agent.offline.words import FUNCTION_WORDS, WORD, Stretch, stem, words
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.tools.registry import TOOLS
@@ -364,17 +356,14 @@ def _is_mentioned(text: str, parsed: Sentence) -> bool:
 
 def mentioned_terms(described: NoteSet, sentence: str, around: Surroundings) -> NoteSet:
     """Return a description of notes without the conditions that a sentence does not mention."""
-    from obsidian_agent.offline.parts import Parts  # not needed for a certain sentence
-
     parsed = Sentence(sentence, around)
-    parts = Parts.of(parsed)
-    conditions = {part.term for part in parts.conditions}
+    conditions = {part.term for part in parsed.conditions}
 
     def is_mentioned(term: Term) -> bool:
         if term.key == "is":
             return term in conditions
         if term.key == "tasks":
-            return any("task" in token.senses for token in parts.tokens)
+            return any("task" in word.senses for word in parsed.tokens)
         texts = [str(part) for part in (term.property, term.value) if part is not None]
         return all(_is_mentioned(text, parsed) for text in texts)
 

@@ -12,36 +12,45 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.expression import unicode_expression
-from obsidian_agent.offline.names import Name, display_text
+from obsidian_agent.offline.names import Name, NameKind, display_text
 from obsidian_agent.offline.note_set import ACTIVE, InvalidValue, NoteSet, Term, without_templates
-from obsidian_agent.offline.parts import END, NOUNS, NoteCondition, Parts, is_within
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
 from obsidian_agent.offline.sentence import (
+    NOUNS,
+    NameMatch,
+    NoteCondition,
+    Sentence,
+    cue_before,
+    is_within,
+)
+from obsidian_agent.offline.values import read
+from obsidian_agent.offline.words import (
+    END,
     FUNCTION_WORDS,
     JOINED,
-    NEGATIONS,
+    NOT,
     QUOTED_CHARACTER,
-    NameMatch,
-    SentenceWord,
     Stretch,
+    Word,
     is_function_word,
     meanings,
     stem,
-    word_before,
+    tokens,
     words,
 )
-from obsidian_agent.offline.values import read
 
-_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+_NAMES: Final[Mapping[str, tuple[NameKind, ...]]] = {
     **dict.fromkeys(("note", "template"), ("note", "alias")),
     "entry": ("note", "alias", "folder", "file"),
     "notes": ("note", "folder", "tag"),
-    **{kind: (kind,) for kind in ("folder", "tag", "property", "value")},
+    "folder": ("folder",),
+    "tag": ("tag",),
+    "property": ("property",),
+    "value": ("value",),
 }
 """The kinds of names that an input accepts, by its kind."""
 _NEW_KINDS: Final = frozenset({"newNote", "newName", "folder", "tag"})
@@ -59,56 +68,40 @@ _KIND_CUES: Final[Mapping[str, frozenset[str]]] = {
     "newName": frozenset({"call", "name"}),
 }
 """The stems of the words before an input of a kind, in any recipe."""
+_INTRODUCING: Final = frozenset({"new", "call"})
+"""The senses of the words between a preposition and a new name: “a new note called”."""
 _OF_NOTES: Final = ("is", "words", "links", "backlinks")
 """The keys of conditions whose words never choose an action."""
 _ALL: Final = NoteSet()
 _WHEN: Final = frozenset({"befor", "sinc"})
+_TO: Final = frozenset({"to", "into", "onto"})
 _ASSIGNS: Final = unicode_expression(r"\s*[:=]")
+_BEHIND_COLON: Final = unicode_expression(r"(?s)(?:：|:(?=\s|[^\x00-\x7f]))\s*(\S.*?)\s*$")
 _OPENING: Final = unicode_expression(r"[^\s\ue000]+$")
 _CLOSING: Final = unicode_expression(r"[^\s,;:.!?\ue000。，；！？]*")
 
 
-class FolderRoles(Struct, frozen=True):
-    """The words before a folder that make it the destination, and those that make it a filter."""
-
-    destination: frozenset[str] = frozenset()
-    filter: frozenset[str] = frozenset()
-
-    def of(self, match: NameMatch, parts: Parts) -> tuple[bool, bool]:
-        """Return if a name is the destination, and if it is a filter, by the word before it."""
-        if match.new:
-            return True, False  # no note is in it yet
-        word = word_before(parts.parsed.bare, match.start)
-        is_known = word in self.destination or word in self.filter
-        senses = frozenset({word}) if is_known else meanings(word)
-        to, within = bool(senses & self.destination), bool(senses & self.filter)
-        after = next((token for token in parts.tokens if token.start >= match.end), None)
-        # In Chinese, Japanese and Korean the preposition may follow the name.
-        behind = after.senses if after is not None and JOINED.match(after.text) else frozenset()
-        if behind & {"to", "in"}:
-            return "to" in behind, "in" in behind
-        return to and (is_known or not within), within and (is_known or not to)
-
-
 @lru_cache(maxsize=512)
-def _cues(examples: Sequence[str], name: str, *, fields: bool = False) -> frozenset[str]:
-    """Return the stems of the words before an input in a recipe's examples.
+def _cues(examples: Sequence[str], name: str) -> frozenset[str]:
+    """Return the stems of the words before an input, or a field of one, in a recipe's examples.
 
-    With `fields`, the words before a field of a description of notes count too.
+    The name is that of the input, of a field (“notes.text”), or of any field (“notes.”).
     """
-    return frozenset(
-        stem(word)
-        for example in examples
-        for slot in SLOT.finditer(example)
-        if slot[1] == name and (fields or not slot[2])
-        if (word := word_before(SLOT.sub("!", example[: slot.start()]), len(example)))
-    )
+    cues: set[str] = set()
+    for example in examples:
+        for slot in SLOT.finditer(example):
+            field = f"{slot[1]}.{slot[2]}" if slot[2] else slot[1]
+            if field == name or (name.endswith(".") and field.startswith(name)):
+                before = SLOT.sub("!", example[: slot.start()])
+                cue = cue_before(before, tokens(before), len(before))
+                cues |= {stem(cue.text)} if cue is not None else set()
+    return frozenset(cues)
 
 
 def own_words(recipe: Recipe) -> frozenset[str]:
     """Return the stems of the words that a recipe is described with."""
     texts = (recipe.title, recipe.description, *recipe.examples)
-    return frozenset(words(SLOT.sub(" ", " ".join(texts))))
+    return frozenset(words(SLOT.sub(" ", " ".join(texts)))) - {NOT}
 
 
 class Filling:
@@ -117,26 +110,25 @@ class Filling:
     What to delete is not clear if an unused word may be a condition.
     """
 
-    def __init__(self, parts: Parts, recipe: Recipe, roles: FolderRoles) -> None:
+    def __init__(self, parsed: Sentence, recipe: Recipe) -> None:
+        self.parsed = parsed
         self.recipe = recipe
-        self.parts = parts
         self.used: list[Stretch] = []
         self.guesses: dict[str, Stretch] = {}
         """The phrases without quotes, by input."""
         self._own = own_words(recipe) | {"all"}
-        self._conditions = list(parts.conditions)
-        self._texts = list(parts.texts)
-        self._days = list(parts.days)
-        self._names = self._without_templates(parts.names)
-        self._roles = {match.start: roles.of(match, parts) for match in self._names}
-        self._values: dict[str, Any] = {}
+        self._conditions = list(parsed.conditions)
+        self._texts = list(parsed.texts)
+        self._names = self._without_templates(parsed.names)
+        self._days = [
+            day
+            for day in parsed.days
+            if not any(name.start < day.end and day.start < name.end for name in parsed.names)
+            or any((name.start, name.end) == (day.start, day.end) for name in parsed.names)
+        ]
+        self.values: dict[str, Any] = {}
         self._fill()
-        is_unclear = "vault.delete" in recipe.tools and self.unused
-        self.values = {
-            name: self._values[name]
-            for name in recipe.inputs
-            if name in self._values and not is_unclear
-        }
+        self.values = {name: self.values[name] for name in recipe.inputs if name in self.values}
 
     @property
     def phrases(self) -> list[Stretch]:
@@ -153,11 +145,7 @@ class Filling:
     @property
     def lost(self) -> list[Stretch]:
         """The names, quoted texts and conditions that no input uses."""
-        names = [
-            match
-            for match in self._names
-            if not (match.new or self._is_used(match) or self._is_aside(match))
-        ]
+        names = [match for match in self._names if not (match.new or self._is_used(match))]
         named = {match.text for match in names}
         conditions = [part for part in self._conditions if not self._is_used(part)]
         return [*names, *(quote for quote in self._texts if quote.text not in named), *conditions]
@@ -174,36 +162,32 @@ class Filling:
     def unused(self) -> list[Stretch]:
         """The phrases of the sentence that neither choose the recipe nor fill an input."""
         phrases: list[Stretch] = []
-        previous: SentenceWord | None = None
-        for token in self.parts.tokens:
-            is_own = not token.is_small and token.senses & self._own
-            is_label = any(map(self._is_used, self.parts.labelled_by(token)))
-            if self._is_used(token) or is_own or is_label:
+        previous: Word | None = None
+        for word in self.parsed.tokens:
+            is_own = not word.is_small and word.senses & self._own
+            if self._is_used(word) or is_own or any(map(self._is_used, self._labelled_by(word))):
                 previous = None
-            elif not token.is_small:
-                if previous is None or END.search(self._bare, previous.end, token.start):
-                    phrases.append(token)
+            elif not word.is_small:
+                if previous is None or END.search(self.parsed.bare, previous.end, word.start):
+                    phrases.append(word)
                 else:
-                    phrases[-1] = replace(phrases[-1], end=token.end)
-                previous = token
+                    phrases[-1] = replace(phrases[-1], end=word.end)
+                previous = word
         return [self._stretch(part.start, part.end) for part in phrases]
 
-    @property
-    def _bare(self) -> str:
-        return self.parts.parsed.bare
-
-    def _is_aside(self, part: Stretch) -> bool:
-        """Return True for a name that begins a later sentence: “Templates stay where they are”."""
-        return part.start >= self.parts.end and not self._before(part)
+    def _labelled_by(self, word: Word) -> Iterator[Stretch]:
+        return self.parsed.labelled_by(word)
 
     def _stretch(self, start: int, end: int) -> Stretch:
-        return Stretch(start, end, self.parts.parsed.text[start:end])
+        return Stretch(start, end, self.parsed.text[start:end])
 
     def _is_used(self, part: Stretch) -> bool:
         return is_within(part, (*self.used, *self.guesses.values()))
 
-    def _before(self, part: Stretch) -> str:
-        return stem(word_before(self._bare, part.start))
+    def _cue(self, part: Stretch) -> tuple[str, frozenset[str]]:
+        """Return the stem of the word before a part, and its senses."""
+        cue = self.parsed.cue(part.start)
+        return (stem(cue.text), cue.senses) if cue is not None else ("", frozenset())
 
     def _without_templates(self, names: Sequence[NameMatch]) -> list[NameMatch]:
         """Return the names; templates only for inputs that need one, or if their folder is named.
@@ -211,34 +195,41 @@ class Filling:
         A property with its value is two names if an input takes the value.
         """
         kinds = {spec.kind for spec in self.recipe.inputs.values()}
-        around = self.parts.parsed.around
-        folder = around.context.notes.templates or "Templates"
+        folder = self.parsed.around.context.notes.templates or "Templates"
         is_named = any(
             name.value == folder or match.text.startswith(f"{folder}/")
-            for match in self.parts.parsed.names
+            for match in names
             for name in match.names
         )
-        result = list(names)
         if not is_named and "template" not in kinds:
-            for match in names:
-                others = [
-                    name for name in match.names if not str(name.value).startswith(f"{folder}/")
-                ]
-                result[result.index(match)] = replace(match, names=tuple(others))
-        result = [match for match in result if match.names]
+            names = [
+                replace(
+                    match,
+                    names=tuple(
+                        name for name in match.names if not str(name.value).startswith(f"{folder}/")
+                    ),
+                )
+                for match in names
+            ]
+        result = [match for match in names if match.names]
         return _split_pair(result) if "value" in kinds else result
 
     def _fill(self) -> None:
-        self._find_text()
-        inputs = self.recipe.inputs.values()
+        self._find_texts()
         # A folder is filled before a description of notes, which takes all that remains.
-        for spec in sorted(inputs, key=lambda spec: (spec.kind == "notes", bool(spec.of))):
-            value = self._value(spec)
-            if value is not None:
-                self._values[spec.name] = value
+        for spec in sorted(
+            self.recipe.inputs.values(), key=lambda spec: (spec.kind == "notes", bool(spec.of))
+        ):
+            if spec.name not in self.values and (value := self._value(spec)) is not None:
+                self.values[spec.name] = value
         self._guess()
         if self.unused:  # such a word may be a condition
-            self._values = {name: value for name, value in self._values.items() if value != _ALL}
+            deletes = "vault.delete" in self.recipe.tools
+            self.values = {
+                name: value
+                for name, value in self.values.items()
+                if value != _ALL and not (deletes and _may_be_narrowed(value))
+            }
 
     def _value(self, spec: Input) -> Any:
         match spec.kind:
@@ -249,7 +240,7 @@ class Filling:
             case "notes":
                 described = self._described()
                 if described.terms:
-                    return without_templates(described, self.parts.parsed.around)
+                    return without_templates(described, self.parsed.around)
                 if whole := self._all_notes():
                     self.used.append(whole)
                 return described if whole else None
@@ -263,12 +254,11 @@ class Filling:
         """Return the first unused day, unless the word before it belongs to another input."""
         cues = _cues(self.recipe.examples, spec.name)
         for day in self._days:
-            word = word_before(self._bare, day.start)
-            senses = meanings(word) | {stem(word)}
+            literal, senses = self._cue(day)
             owner = next((part for part in self._conditions if is_within(day, [part])), None)
-            if senses & cues or (owner is None and not (cues and senses & _WHEN)):
-                self._days.remove(day)
-                self.used.append(owner or day)
+            is_cued = literal in cues or senses & cues
+            if is_cued or (owner is None and not (cues and senses & _WHEN)):
+                self._use(owner or day)
                 return day.text
         return None
 
@@ -279,93 +269,122 @@ class Filling:
         not what they become.
         """
         free = [
-            token
-            for token in self.parts.tokens
-            if not is_within(token, (*self.used, *self.parts.parsed.names))
-            and not (self.recipe.answer is None and self._describes_tasks(token))
+            word
+            for word in self.parsed.tokens
+            if not is_within(word, (*self.used, *self.parsed.names))
+            and not (self.recipe.answer is None and self._describes_tasks(word))
         ]
-        best: list[SentenceWord] = []
+        best: list[Word] = []
         chosen = None
         for value, label in spec.options.items():
-            needed = [word for word in words(label) if word not in FUNCTION_WORDS]
-            run = [
-                token
-                for word in needed
-                for token in [next((one for one in reversed(free) if word in one.senses), None)]
-                if token is not None
-            ]
+            needed = [sense for sense in words(label) if sense not in FUNCTION_WORDS]
+            last = {sense: word for word in free for sense in word.senses}
+            run = [last[sense] for sense in needed if sense in last]
             is_better = len(run) > len(best) or (run and run[-1].start > best[-1].start)
             if needed and len(run) == len(needed) and is_better:
                 best, chosen = run, value
         self.used += best
         return chosen
 
-    def _describes_tasks(self, token: SentenceWord) -> bool:
-        after = next((other for other in self.parts.tokens if other.start >= token.end), None)
+    def _describes_tasks(self, word: Word) -> bool:
+        """Return True for an adjective beside “tasks”; in Romance languages it is behind."""
+        after = self.parsed.after(word.end)
         return after is not None and "task" in after.senses
 
+    # --- names, quoted texts and days ---
+
+    def _use(self, part: Stretch) -> None:
+        """Take a part, so that it is in no other value."""
+        self.used.append(part)
+        self._texts = [quote for quote in self._texts if quote.text != part.text]
+        self._names = [
+            match
+            for match in self._names
+            if match.text != part.text and not is_within(match, [part])
+        ]
+        self._days = [day for day in self._days if not is_within(day, [part])]
+
     def _accepts(self, spec: Input, part: Stretch) -> bool:
-        """Return True if an input may take a name or a quoted text."""
-        if not isinstance(part, NameMatch):
-            return spec.kind in _TEXT_KINDS
-        kinds = _NAMES.get(spec.kind, ())
-        return any(name.kind in kinds for name in part.names) or (part.new and not kinds)
+        """Return True if an input may take a name, a day or a quoted text."""
+        if isinstance(part, NameMatch):
+            kinds = _NAMES.get(spec.kind, ())
+            fits = bool(part.of_kinds(*kinds)) or (part.new and not kinds)
+            return fits and (not part.new or spec.kind in _NEW_KINDS | {"notes"})
+        return spec.kind == "value" if part in self._days else spec.kind in _TEXT_KINDS
 
     def _read(self, spec: Input) -> Iterator[Any]:
-        """Yield the values of the unused names and quoted texts that fit the input, and use them.
+        """Yield the values of the unused parts that fit the input, and use them.
 
         A part is used when its value is asked for.
         """
-        names: list[Stretch] = [
+        cues = _cues(self.recipe.examples, spec.name)
+        names = [
             match
             for match in self._names
-            if not match.negated
-            and not match.bound
-            and not (spec.kind == "folder" and self._roles[match.start][1])
-            and (not match.new or spec.kind in _NEW_KINDS)
-            and self._accepts(spec, match)
-            and not self._belongs_to_another(match, spec)
-            and not self._is_aside(match)
+            if not (match.negated or match.bound) and self._accepts(spec, match)
         ]
-        texts = [
-            quote
-            for quote in self._texts
-            if self._accepts(spec, quote) and not self._belongs_to_another(quote, spec)
-        ]
+        texts = [text for text in self._texts if self._accepts(spec, text)]
+        parts: list[Stretch] = [*texts, *names]
         if spec.kind == "folder":
-            names.reverse()
+            parts = [*reversed(names), *texts]
             if any(self._phrases_of(spec, literal=True)):
-                cues = _cues(self.recipe.examples, spec.name)
-                names = [match for match in names if self._before(match) in cues]
-        others = self._values | ({spec.of: ACTIVE} if spec.kind == "heading" and spec.of else {})
-        others |= self._values
-        parts = [*names, *texts] if spec.kind == "folder" else [*texts, *names]
-        cues = _cues(self.recipe.examples, spec.name)
-        for part in sorted(parts, key=lambda part: self._before(part) not in cues):
+                parts = [part for part in parts if self._cue(part)[0] in cues]
+        elif spec.kind == "value":
+            parts += [day for day in self._days if self._cue(day)[1] & _TO]
+        others = self.values
+        if spec.kind == "heading" and spec.of:
+            others = {spec.of: ACTIVE} | others
+        parts = [part for part in parts if not self._belongs_to_another(part, spec)]
+        for part in sorted(parts, key=lambda part: self._cue(part)[0] not in cues):
             known = isinstance(part, NameMatch) and not part.new
             try:
-                value = read(spec, part.text, self.parts.parsed.around, others, known=known)
+                value = read(spec, part.text, self.parsed.around, others, known=known)
             except InvalidValue:
                 continue
-            self._texts = [other for other in self._texts if other.text != part.text]
-            self._names = [match for match in self._names if match.text != part.text]
-            self.used.append(part)
+            self._use(part)
             yield value
 
     def _belongs_to_another(self, part: Stretch, spec: Input) -> bool:
         """Return True if the word before a part precedes another empty input in the examples."""
-        word, examples = self._before(part), self.recipe.examples
-        if not word or word in _cues(examples, spec.name, fields=True):
+        (literal, senses), examples = self._cue(part), self.recipe.examples
+        if not literal or literal in _cues(examples, spec.name):
             return False
-        return any(
-            name not in self._values
-            and not (other.kind == "notes" and isinstance(part, NameMatch) and part.new)
-            and self._accepts(other, part)
-            and word in _cues(examples, name, fields=True)
-            for name, other in self.recipe.inputs.items()
-        )
+        for name, other in self.recipe.inputs.items():
+            cues = _cues(examples, name) | _cues(examples, f"{name}.")
+            is_cue = literal in cues or (senses & cues and not senses & _cues(examples, spec.name))
+            if name != spec.name and name not in self.values and is_cue:
+                is_place = isinstance(part, NameMatch) and part.new and other.kind == "notes"
+                if self._accepts(other, part) and not is_place:
+                    return True
+        return False
 
     # --- phrases without quotes ---
+
+    def _find_texts(self) -> None:
+        """Take the text behind a colon, and the one that the notes must mention."""
+        behind = _BEHIND_COLON.search(self.parsed.bare)
+        prose = next((one for one in self.recipe.inputs.values() if one.kind in _PROSE), None)
+        if behind is not None and prose is not None and not self._texts:
+            part = self._stretch(behind.start(1), behind.end(1))
+            is_value = any(match.start < behind.start() < match.end for match in self._names)
+            if not is_value and self._accept(prose, part):
+                self._use(part)
+        for name, spec in self.recipe.inputs.items():
+            field = Input(name=f"{name}.text", kind="text")
+            if spec.kind != "notes" or not _cues(self.recipe.examples, field.name):
+                continue
+            starts = (*self._texts, *self._names)
+            for number, word in enumerate(self.parsed.tokens):
+                if word.senses.isdisjoint(_cues(self.recipe.examples, field.name)):
+                    continue
+                following = (one for one in starts if word.end < one.start <= word.end + 2)
+                text = next(following, None) or self._phrase(number + 1, field)
+                if text is not None and not is_within(word, self.parsed.names):
+                    self._use(text)
+                    self.used.remove(text)  # it is used by the description
+                    term = Term("text", text.text)
+                    self._conditions.append(NoteCondition(text.start, text.end, text.text, term))
+                    return
 
     def _guess(self) -> None:
         """Fill the empty inputs with phrases, and remember them in `guesses`."""
@@ -376,9 +395,9 @@ class Filling:
                 ):
                     break
         missing, unused = [spec for spec in self._open if spec.needed], self.unused
-        is_single = len(missing) == len(unused) == len(self.recipe.missing(self._values)) == 1
+        is_single = len(missing) == len(unused) == len(self.recipe.missing(self.values)) == 1
         # The first word is usually the verb, and no part of a name.
-        first = next((token.start for token in self.parts.tokens if not token.is_small), 0)
+        first = next((word.start for word in self.parsed.tokens if not word.is_small), 0)
         if is_single and unused[0].start != first:
             self._accept(missing[0], unused[0])
 
@@ -388,7 +407,7 @@ class Filling:
 
         An optional one needs a noun that introduces it in an example: “with the text {text}”.
         """
-        empty = [spec for spec in self.recipe.inputs.values() if spec.name not in self._values]
+        empty = [spec for spec in self.recipe.inputs.values() if spec.name not in self.values]
         needed = [spec for spec in empty if spec.needed and spec.kind in _PHRASE_KINDS]
         others = (spec for spec in empty if not spec.needed and spec.kind in _TEXT_KINDS)
         return [*needed, *(spec for spec in others if self._cues_of(spec))]
@@ -404,21 +423,18 @@ class Filling:
 
     def _accept(self, spec: Input, phrase: Stretch) -> bool:
         """Use a phrase as the value of an input, if it is a valid one."""
-        inside = [token for token in self.parts.tokens if is_within(token, [phrase])]
-        content = [token for token in inside if token.text not in NEGATIONS]
+        inside = [word for word in self.parsed.tokens if is_within(word, [phrase])]
+        content = [word for word in inside if not word.negates]
         if spec.kind in _PROSE:
-            names = self.parts.parsed.names
-            content = [
-                token for token in content if not (token.is_small or is_within(token, names))
-            ]
+            names = self.parsed.names
+            content = [word for word in content if not (word.is_small or is_within(word, names))]
         if inside and not content:
             return False
-        others = self.recipe.defaults | self._values
+        others = self.recipe.defaults | self.values
         try:
-            value = read(spec, phrase.text, self.parts.parsed.around, others)
+            self.values[spec.name] = read(spec, phrase.text, self.parsed.around, others)
         except InvalidValue:
             return False
-        self._values[spec.name] = value
         self.guesses[spec.name] = phrase
         return True
 
@@ -427,25 +443,24 @@ class Filling:
 
         `literal`: behind these very words, otherwise behind words that mean the same.
         """
-        cues, parsed = self._cues_of(spec), self.parts.parsed
+        cues, parsed = self._cues_of(spec), self.parsed
         others = (self._cues_of(other) for other in self._open if other is not spec)
         ends = frozenset().union(*others) - cues
         covered = (*parsed.quotes, *parsed.names, *self.used, *self.guesses.values())
         owner = self.guesses.get(spec.of or "")
-        for number, token in enumerate(self.parts.tokens):
-            is_assigned = literal and owner is not None and token.end == owner.end
-            senses = frozenset({stem(token.text)}) if literal else token.senses
-            if spec.kind == "property" and _ASSIGNS.match(self._bare, token.end):
-                yield self._stretch(token.start, token.end)
-            if (is_assigned and _ASSIGNS.match(self._bare, token.end)) or (
-                senses & cues and not is_within(token, covered)
-            ):
+        for number, word in enumerate(parsed.tokens):
+            assigns = bool(_ASSIGNS.match(parsed.bare, word.end))
+            if spec.kind == "property" and assigns:
+                yield self._stretch(word.start, word.end)
+            is_owned = literal and owner is not None and word.end == owner.end and assigns
+            senses = frozenset({stem(word.text)}) if literal else word.senses
+            if is_owned or (senses & cues and not is_within(word, covered)):
                 phrases = (self._phrase_before(number), self._phrase(number + 1, spec, ends))
                 yield from filter(None, phrases)
 
     def _phrase_before(self, number: int) -> Stretch | None:
-        """Return the phrase before a token of a script in which prepositions follow the name."""
-        spoken, first = self.parts.tokens, number
+        """Return the phrase before a word of a script in which prepositions follow the name."""
+        spoken, first = self.parsed.tokens, number
         if not JOINED.match(spoken[number].text):
             return None
         while first and len(spoken[first - 1].senses) == 1 and not self._is_used(spoken[first - 1]):
@@ -453,130 +468,81 @@ class Filling:
         return self._stretch(spoken[first].start, spoken[number].start) if first < number else None
 
     def _phrase(self, first: int, spec: Input, ends: Collection[str] = ()) -> Stretch | None:
-        """Return the phrase from the token `first`, up to what another input uses."""
-        spoken = self.parts.tokens
-        is_prose = spec.kind in _PROSE
-        while (
-            not is_prose
-            and first < len(spoken)
-            and stem(spoken[first].text) not in ends
-            and self._introduces(first, spec)
-        ):
+        """Return the phrase from the word `first`, up to what another input uses."""
+        spoken, is_prose = self.parsed.tokens, spec.kind in _PROSE
+        while not is_prose and first < len(spoken) and self._introduces(first, spec, ends):
             first += 1
         end = first
         while end < len(spoken) and not self._stops(end, first, spec, ends):
             end += 1
-        at_name = end < len(spoken) and self._is_used(spoken[end])
-        while end > first and self._trails(spoken[end - 1], spoken[:first], at_name=at_name):
-            end -= 1
-        if not is_prose and spec.kind not in _SEVERAL:
-            end = self._without_own_words(first, end)
+        if not is_prose or end < len(spoken):
+            end = self._without_tail(first, end, is_prose)
         if end == first:
             return None
-        opening = _OPENING.search(self._bare, spoken[first - 1].end, spoken[first].start)
-        closing = _CLOSING.match(self._bare, spoken[end - 1].end)
+        opening = _OPENING.search(self.parsed.bare, spoken[first - 1].end, spoken[first].start)
+        closing = _CLOSING.match(self.parsed.bare, spoken[end - 1].end)
         return self._stretch(
             opening.start() if opening else spoken[first].start,
             closing.end() if closing and end == len(spoken) else spoken[end - 1].end,
         )
 
     def _stops(self, number: int, first: int, spec: Input, ends: Collection[str]) -> bool:
-        """Return True if a phrase from the token `first` ends before the token `number`."""
-        token, is_first = self.parts.tokens[number], number == first
-        if self._is_used(token) or is_within(token, self.parts.parsed.quotes):
+        """Return True if a phrase from the word `first` ends before the word `number`."""
+        word, is_first = self.parsed.tokens[number], number == first
+        if self._is_used(word) or is_within(word, self.parsed.quotes):
             return True
-        if stem(token.text) in ends and (not is_first or token.is_small):
+        if stem(word.text) in ends and (not is_first or word.is_small):
             return True
-        before = self.parts.tokens[number - 1]
-        gap = self._bare[before.end : token.start]
+        before = self.parsed.tokens[number - 1]
+        gap = self.parsed.bare[before.end : word.start]
         is_inside = (is_first and spec.kind == "value") or (
             not is_first and spec.kind in _SEVERAL and gap.strip() == ","
         )
         return not is_inside and bool(END.search(gap))
 
-    def _without_own_words(self, first: int, end: int) -> int:
-        """Return the end of a phrase without words of the recipe after a preposition."""
-        last = end
-        for number in range(end - 1, first, -1):
-            token = self.parts.tokens[number]
-            if self._is_small(token):
+    def _introduces(self, number: int, spec: Input, ends: Collection[str]) -> bool:
+        """Return True for a word between a preposition and a name: “a folder called”."""
+        spoken, word = self.parsed.tokens, self.parsed.tokens[number]
+        after = spoken[number + 1] if number + 1 < len(spoken) else None
+        if stem(word.text) in ends:
+            return False
+        if after is None or END.search(self.parsed.bare, word.end, after.start):
+            return QUOTED_CHARACTER in self.parsed.bare[word.end : word.end + 2]
+        if not self._is_lower(word):
+            return spec.kind in meanings(word.text)
+        if word.is_small:
+            return self.parsed.bare[word.end] not in "-/"
+        is_noun = not word.senses.isdisjoint({*NOUNS, *_INTRODUCING, spec.kind})
+        before = spoken[number - 1]
+        return is_noun and (before.is_small or bool(before.senses & {*_INTRODUCING, *NOUNS}))
+
+    def _is_lower(self, word: Word) -> bool:
+        return not self.parsed.text[word.start].isupper()
+
+    def _without_tail(self, first: int, end: int, is_prose: bool) -> int:
+        """Return the end of a phrase without a preposition and words of the recipe behind it.
+
+        The verb may be the last word.
+        """
+        verb, last = words(self.recipe.title)[0], end
+        is_spoken = any(verb in word.senses for word in self.parsed.tokens[:first])
+        for number in range(end - 1, first - 1, -1):
+            word = self.parsed.tokens[number]
+            is_small = word.is_small and self._is_lower(word)
+            is_verb = verb in meanings(word.text) and not is_spoken
+            if is_small or (is_verb and number == last - 1):
                 last = number
-            elif not token.senses & self._own:
+            elif is_prose or word.senses.isdisjoint(self._own):
                 break
         return last
 
-    def _is_small(self, token: SentenceWord) -> bool:
-        return token.is_small and not self.parts.parsed.text[token.start].isupper()
-
-    def _introduces(self, number: int, spec: Input) -> bool:
-        """Return True for a word between a preposition and a name: “a folder called”."""
-        spoken = self.parts.tokens
-        token, before = spoken[number], spoken[number - 1]
-        after = spoken[number + 1] if number + 1 < len(spoken) else None
-        if after is None or END.search(self._bare, token.end, after.start):
-            return QUOTED_CHARACTER in self._bare[token.end : token.end + 2]
-        if self.parts.parsed.text[token.start].isupper():
-            return spec.kind in meanings(token.text)
-        if token.is_small:
-            return self._bare[token.end] not in "-/"
-        if "new" in token.senses:
-            return before.is_small and not after.senses.isdisjoint({*NOUNS, "name"})
-        if "call" in token.senses and token.text not in ("call", "name", "title"):
-            return True
-        is_noun = not token.senses.isdisjoint(NOUNS)
-        return is_noun and (before.is_small or spec.kind in token.senses or "new" in before.senses)
-
-    def _trails(
-        self, token: SentenceWord, before: Sequence[SentenceWord], *, at_name: bool
-    ) -> bool:
-        """Return True for a word after a name: a preposition, or the verb at the end."""
-        if token.is_small or (at_name and token.senses & {*NOUNS, "all"}):
-            return not token.is_small or self._is_small(token)
-        verb = stem(words(self.recipe.title)[0])
-        is_spoken = any(verb in other.senses for other in before)
-        return verb in meanings(token.text) and not is_spoken
-
     # --- descriptions of notes ---
-
-    def _find_text(self) -> None:
-        """Add the text that the notes must mention as a condition, if an example has such a text.
-
-        It is the quoted text, the name or the phrase behind the word before it in the example.
-        """
-        cues = {
-            stem(word_before(example[: slot.start()], slot.start()))
-            for example in self.recipe.examples
-            for slot in SLOT.finditer(example)
-            if slot[2] == "text"
-        }
-        names = self.parts.parsed.names
-        for number, token in enumerate(self.parts.tokens):
-            if token.senses.isdisjoint(cues) or is_within(token, names):
-                continue
-            starts = (*self._texts, *names)
-            part = next((part for part in starts if token.end < part.start <= token.end + 2), None)
-            if part is None and (part := self._phrase(number + 1, Input(name="", kind="text"))):
-                stop = min(
-                    (name.start for name in names if name.start < part.end), default=part.end
-                )
-                inside = [other for other in self.parts.tokens if part.start <= other.start < stop]
-                while inside and inside[-1].is_small:
-                    inside.pop()
-                part = self._stretch(part.start, inside[-1].end) if inside else None
-            if part is not None:
-                term = Term("text", part.text)
-                self._conditions.append(NoteCondition(part.start, part.end, part.text, term))
-                self._names = [match for match in self._names if match.start != part.start]
-                self._texts = [quote for quote in self._texts if quote.start != part.start]
-                return
 
     def _all_notes(self) -> Stretch | None:
         """Return the words “all notes”."""
-        content = [
-            token for token in self.parts.tokens if not token.is_small or "all" in token.senses
-        ]
+        content = [word for word in self.parsed.tokens if not word.is_small or "all" in word.senses]
         for first, last in pairwise(content):
-            is_named = is_within(last, self.parts.parsed.names)
+            is_named = is_within(last, self.parsed.names)
             if "all" in first.senses and "note" in last.senses and not is_named:
                 return self._stretch(first.start, last.end)
         return None
@@ -601,7 +567,6 @@ class Filling:
                 self.used.append(self._stretch(match.end - length, match.end))
         self._names = remaining
         self.used += conditions
-        self._days = [day for day in self._days if not is_within(day, conditions)]
         return _note_set(terms, conditions)
 
     def _meanings(self) -> Iterator[Sequence[NameMatch]]:
@@ -616,7 +581,7 @@ class Filling:
 
     def _fits(self, described: NoteSet) -> bool:
         try:
-            return bool(described.paths(self.parts.parsed.around))
+            return bool(described.paths(self.parsed.around))
         except ObsidianAgentError:
             return False
 
@@ -631,17 +596,17 @@ class Filling:
         for match in names:
             senses = _senses(match)
             first = senses[0] if senses else None
-            if match.start >= self.parts.end and (notes or terms):
+            if match.start >= self.parsed.end and (notes or terms):
                 remaining.append(match)
             elif match.negated and not match.new:
                 specific = [term for term in senses if term.key != "property"]
                 values = [term for term in senses if term.op == ":"]
                 terms += (replace(term, negated=True) for term in specific or values or senses)
             elif match.new or (
-                first and first.key == "folder" and self._is_elsewhere(match, notes)
+                first and first.key == "folder" and self._is_elsewhere(match, first, notes)
             ):
                 remaining.append(match)
-            elif first and first.key == "note" and self.parts.is_link_target(match):
+            elif first and first.key == "note" and self.parsed.is_link_target(match):
                 terms.append(Term("links-to", first.value))
             elif first and first.key == "note":
                 notes.append(first)
@@ -659,16 +624,26 @@ class Filling:
         if match.bound or first.key != "property" or first.op == "has":
             return True
         lacks_phrase = any(
-            spec.needed and spec.kind in _PHRASE_KINDS and spec.name not in self._values
+            spec.needed and spec.kind in _PHRASE_KINDS and spec.name not in self.values
             for spec in self.recipe.inputs.values()
         )
         return not (notes or lacks_phrase) and _is_lone_value(match)
 
-    def _is_elsewhere(self, match: NameMatch, notes: Sequence[Term]) -> bool:
+    def _is_elsewhere(self, match: NameMatch, first: Term, notes: Sequence[Term]) -> bool:
         """Return True for a folder that is a destination, or does not hold a named note."""
-        folder = f"{_senses(match)[0].value}/"
-        is_destination = self._roles[match.start][0]
-        return is_destination or not all(term.value.startswith(folder) for term in notes)
+        senses = self._cue(match)[1]
+        after = self.parsed.after(match.end)
+        if after is not None and JOINED.match(after.text) and after.senses & {"to", "in"}:
+            senses = after.senses
+        is_destination = senses & _TO and "in" not in senses
+        return bool(is_destination) or not all(
+            term.value.startswith(f"{first.value}/") for term in notes
+        )
+
+
+def _may_be_narrowed(value: Any) -> bool:
+    """Return True for a description to which an unused word may be a further condition."""
+    return isinstance(value, NoteSet) and {term.key for term in value.terms} != {"note"}
 
 
 def _is_lone_value(match: NameMatch) -> bool:
@@ -702,8 +677,8 @@ def _split_pair(names: list[NameMatch]) -> list[NameMatch]:
     texts = str(owners[0].value), display_text(match.names[0].value) or ""
     index = names.index(match)
     names[index : index + 1] = [
-        replace(match, text=texts[0], names=owners, bound=False),
-        replace(match, text=texts[1], bound=False),
+        replace(match, end=match.start + len(texts[0]), text=texts[0], names=owners, bound=False),
+        replace(match, start=match.end - len(texts[1]), text=texts[1], bound=False),
     ]
     return names
 
@@ -714,7 +689,11 @@ def _senses(match: NameMatch) -> list[Term]:
     The order is: tag with `#`, folder, note, property, value, tag without `#`. An ambiguous folder
     name has no meaning.
     """
-    by_kind: dict[str, list[Term]] = {}
+    order = ["folder", "note", "property", "value"]
+    order.insert(0 if match.text.startswith("#") else 4, "tag")
+    if len(match.of_kinds("folder")) > 1:
+        return []
+    terms: list[tuple[int, Term]] = []
     for name in match.names:
         match name.kind:
             case "property":
@@ -725,9 +704,5 @@ def _senses(match: NameMatch) -> list[Term]:
                 term = Term(name.kind, name.value)
             case _:
                 term = Term("note", name.value)
-        by_kind.setdefault(term.key if name.kind != "value" else "value", []).append(term)
-    if len(by_kind.get("folder", ())) > 1:
-        return []
-    order = ["folder", "note", "property", "value"]
-    order.insert(0 if match.text.startswith("#") else 4, "tag")
-    return [term for kind in order for term in by_kind.get(kind, ())]
+        terms.append((order.index("value" if name.kind == "value" else term.key), term))
+    return [term for _, term in sorted(terms, key=lambda pair: pair[0])]

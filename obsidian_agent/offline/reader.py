@@ -24,17 +24,9 @@ from obsidian_agent.offline.note_set import (
     without_templates,
 )
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
-from obsidian_agent.offline.sentence import (
-    NEGATIONS,
-    QUOTED_CHARACTER,
-    folded,
-    is_pasted,
-    quotes,
-    stem,
-    tokens,
-    words,
-)
+from obsidian_agent.offline.sentence import is_pasted, quotes
 from obsidian_agent.offline.values import headings, read
+from obsidian_agent.offline.words import QUOTED_CHARACTER, folded, stem, tokens, words
 
 MAX_FOLDERS: Final = 12
 """Combinations of folders with the same name that are tried; a question offers a few."""
@@ -128,7 +120,7 @@ def _content_words(text: str) -> frozenset[str]:
     content = (
         own
         for own, token in zip(stems, spoken, strict=True)
-        if token.text in NEGATIONS
+        if token.negates
         or not (token.text in STOP_WORDS or token.senses & fillers)
         or (len(own) >= _MIN_NAME and stems.count(own) > 1)
     )

@@ -1,152 +1,136 @@
-"""The parts of a sentence in any language: words, quoted texts, names of the vault, days.
+"""A sentence about a vault, in any language: its words, quoted texts, names, days and conditions.
 
-Days are ISO dates, numbers, and English words if they are certain. Ranges of days are not read;
-forms have a field for each end.
+A condition is a state (“without tags”), or a comparison with a day or a number (“changed before
+May”, “with more than 3 links”). The words beside a name decide what it is.
 """
 
 from __future__ import annotations
 
-import json
-import unicodedata
-from calendar import monthrange
-from collections.abc import Collection, Iterator, Sequence
-from datetime import date, timedelta
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
-from importlib import resources
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from obsidian_agent.expression import expression, unicode_expression
-from obsidian_agent.offline.names import Name, Surroundings, VaultNames
-
-_SCRIPTS: Final = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Hangul}\p{Thai}"
-"""Scripts without spaces between words, or between words and particles.
-
-Each character is a word of its own.
-"""
-
-JOINED: Final = unicode_expression(f"[{_SCRIPTS}]")
-_MAX_JOINED: Final = 5
-"""Characters of an entry of the vocabulary in such a script."""
-_MAX_ENTRY: Final = 40
-"""Characters of any entry of the vocabulary."""
-WORD: Final = unicode_expression(
-    rf"(?V1)[[\p{{L}}\p{{N}}\p{{M}}]--[{_SCRIPTS}]]+(?:['’]\p{{L}}+)?|[{_SCRIPTS}]"
+from obsidian_agent.offline.days import days, shift
+from obsidian_agent.offline.names import Name, NameKind, Surroundings, VaultNames, key_of
+from obsidian_agent.offline.note_set import STATES, Key, Op, Term
+from obsidian_agent.offline.words import (
+    ELIDED,
+    END,
+    FUNCTION_WORDS,
+    JOINED,
+    QUOTED_CHARACTER,
+    SCRIPTS,
+    Stretch,
+    Word,
+    corrected,
+    is_article,
+    meanings,
+    stem,
+    tokens,
+    words,
 )
-
-_FUNCTION: Final = (
-    "a an the of in on at to for from by with and or into onto as it its is are be that which this "
-    "these those them they there i me my you your please can could would so do does"
-)
-FUNCTION_WORDS: Final = frozenset(_FUNCTION.split())
-"""Words that a plan need not use, in English only.
-
-The list is short on purpose: without a word a plan becomes a question, with a word too many a wrong
-plan may pass.
-"""
-
-_NEGATIONS: Final = (
-    "not no except excepting excluding exclude without but "
-    "besides"
-    " unless nor isn't aren't don't doesn't hasn't haven't cannot never outside nicht ohne ausser "
-    "sans sauf excepté sin excepto salvo senza tranne eccetto bez kromě не без кроме "
-    "kein keine keinen keinem keiner keines aucun aucune ningún ninguna ninguno nessun nessuna "
-    "nessuno pas ni non nunca jamás jamais mai nie никогда nur solo only jen только "
-    "žádný žádná žádné žádnou нет никакой никаких 没有 無い ない 없는"
-)
-NEGATIONS: Final = frozenset(_NEGATIONS.split())
-"""Words that exclude the name after them, in several languages.
-
-A missing word would select the very notes that the user excludes, while a word too many only
-excludes notes, which the plan states. So the list is generous.
-"""
-
-_BETWEEN: Final = (
-    "tag folder note file property have has name call in dans en im in der den dem le la el los "
-    "v во в keep leav"
-)
-BETWEEN: Final = frozenset(_BETWEEN.split())
-"""Stems of words allowed between such a word and the name: "not tagged #done"."""
 
 _MAX_READ: Final = 2_000
 """Characters of a sentence without its quoted texts; a longer one is pasted text."""
 _MAX_MESSAGE: Final = 10_000
 """Characters of a sentence with its quoted texts."""
 _MAX_NAME_WORDS: Final = 12
-_MAX_BEFORE: Final = 100
-"""Characters between a name and the word that tells its role."""
-_MAX_DAY_WORDS: Final = 4
 _MIN_INFLECTED: Final = 5
 """Characters of a word that can be another form of a name."""
+_MAX_VALUE_WORDS: Final = 4
 
 # A text in quotes. An apostrophe within a word does not end it.
 _QUOTED: Final = expression(
     r"'((?:[^']|(?<=[^\W\d_])'(?=[^\W\d_]))*)'(?![^\W\d_])|\"([^\"]*)\"|“([^”]*)”"
     r"|‘([^’]*)’(?![^\W\d_])|«([^»]*)»|「([^」]*)」|『([^』]*)』|„([^“”]*)[“”]"
 )
-QUOTED_CHARACTER: Final = "\ue000"
-"""Replaces each character of a quoted text; it is in no word and no name."""
-_ELIDED: Final = unicode_expression(r"(\p{L}{1,4})['’](?=\p{L}{4})")
-"""A French or Italian article or preposition without its vowel: "l'étiquette"."""
+_IN_WORD: Final = unicode_expression(rf"(?V1)[[\p{{L}}\p{{N}}]--[{SCRIPTS}]]")
 _NAME_WORD: Final = unicode_expression(
-    rf"(?V1)#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{_SCRIPTS}]]+(?:['’]\p{{L}}+)?"
+    rf"(?V1)#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{SCRIPTS}]]+(?:['’]\p{{L}}+)?"
 )
-_PLAIN_WORD: Final = unicode_expression(rf"(?V1)[\p{{L}}--[{_SCRIPTS}]]++(?![\p{{N}}_/-])")
+_PLAIN_WORD: Final = unicode_expression(rf"(?V1)[\p{{L}}--[{SCRIPTS}]]++(?![\p{{N}}_/-])")
 # A sign that joins two words to one name: `travel/dk` is not `travel`.
 _JOINT: Final = unicode_expression("[/-]")
 _GOES_ON: Final = unicode_expression(r"(?<=[\p{L}\p{N}])[/-](?=[\p{L}\p{N}])")
 # Names may end with punctuation: `(draft)`, `C++`, `What?`.
 _CLOSING: Final = unicode_expression(r"(?<=[\p{L}\p{N}\p{M}_])[)\]!?+%*.]+")
 _TAG: Final = unicode_expression(r"(?<!\S)#([\p{L}\p{N}_/-]*[\p{L}_][\p{L}\p{N}_/-]*)")
-_TOKEN: Final = unicode_expression(rf"(?<![\w#/-])\w+(?:[/-]\w+)+(?![/-]?\w)(?<![{_SCRIPTS}])")
+_TOKEN: Final = unicode_expression(rf"(?<![\w#/-])\w+(?:[/-]\w+)+(?![/-]?\w)(?<![{SCRIPTS}])")
 _PATH_TEXT: Final = unicode_expression(
     rf"[^\s{QUOTED_CHARACTER}]*[/\\][^\s{QUOTED_CHARACTER}]*[^\s{QUOTED_CHARACTER}.,;:!?]"
 )
 _STOP: Final = unicode_expression(f"[,;.!?()\n{QUOTED_CHARACTER}]")
+_SENTENCE_END: Final = unicode_expression(r"[;!?.](?=\s|$)|\n|[。；！？]")
+_SIGN: Final = unicode_expression(r"\s*([<>]=?)\s*")
+
 _COPULAS: Final = frozenset({"is", "are", "of", "as", "be"})
-_AND: Final = frozenset({"and", "or", "nor"})
-
-_NOT_A_ROLE: Final = frozenset({"the", "a", "an", "my", "our", "your", "folder"})
-_OTHER_ARTICLES: Final = frozenset({"of"})
-"""The meaning in the vocabulary of the articles and pronouns of other languages."""
-
-_YEAR: Final = (
-    "january february march april may june july august september october november december"
+_FOLLOWING: Final = unicode_expression(r"[\p{Hiragana}\p{Hangul}]")
+_ARTICLES: Final = frozenset({"the", "a", "an", "my", "our", "your"})
+_AND: Final = frozenset({"and", "or", "nor", "und", "oder", "et", "ou", "y", "o", "e", "a", "и"})
+_BETWEEN: Final = frozenset(
+    words("tag folder note file property name call have in keep leave contain mention other")
 )
-MONTHS: Final = _YEAR.split()
-WEEKDAYS: Final = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
-_NAMED: Final = {
-    "today": 0,
-    "now": 0,
-    "yesterday": -1,
-    "tomorrow": 1,
-    "day before yesterday": -2,
-    "day after tomorrow": 2,
+"""Senses of words allowed between an excluding word and the name: "not tagged #done"."""
+NOUNS: Final[Mapping[str, tuple[NameKind, ...]]] = {
+    "tag": ("tag",),
+    "folder": ("folder",),
+    "property": ("property",),
+    "note": ("note", "alias"),
 }
-NEAR: Final = frozenset({"today", "yesterday", "tomorrow"})
-"""Words that always mean a day."""
-_NUMBERS: Final = {"a": 1, "an": 1} | {
-    word: count
-    for count, word in enumerate(
-        ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 1
-    )
+"""The kinds of names beside these words."""
+_OF_NOTES: Final[tuple[NameKind, ...]] = ("tag", "folder", "value")
+"""The kinds of a name before the word "notes", if it is one of these."""
+_HOLDING: Final[tuple[NameKind, ...]] = ("folder", "note", "alias", "file")
+"""The kinds of a name behind "in": notes are in a folder or in a list, not in a tag or a value."""
+_OPERATORS: Final[Mapping[str, Op]] = {
+    "befor": "<",
+    "sinc": ">=",
+    "more": ">",
+    "fewer": "<",
+    "least": ">=",
+    "most": "<=",
 }
+"""The comparisons, by the stems of words that mean them."""
+_OPPOSITE: Final[Mapping[Op, Op]] = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_COUNTED: Final[Mapping[str, Key]] = {"word": "words", "link": "links", "backlink": "backlinks"}
+"""The numbers of a note, by the stems of the words for them."""
+_UNITS: Final = ("day", "week", "month", "year")
+_PADDING: Final = frozenset({"other", "have"})
+"""The senses of words within the words for a state: “does not have any tag”."""
+_NO_LINK: Final = ["without", "link"]
 
-_MONTH: Final = "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in MONTHS)
-_COUNT: Final = r"\d{1,4}|" + "|".join(_NUMBERS)
-_UNIT: Final = "day|week|month|year"
-_ISO: Final = unicode_expression(r"(\d{4})-(\d{1,2})-(\d{1,2})")
-_DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-_CALENDAR: Final = unicode_expression(
-    rf"{_DAY}\.? (?:of )?(?P<month>{_MONTH})\.?,?(?: (?P<year>\d{{4}}))?"
-    rf"|(?P<month>{_MONTH})\.? {_DAY}(?:,? (?P<year>\d{{4}}))?"
-)
-_AWAY: Final = unicode_expression(
-    rf"(?P<in>in )?(?P<count>{_COUNT}) (?P<unit>{_UNIT})s?(?(in)| ago)"
-)
-_WEEKDAY: Final = unicode_expression(rf"(?:(last|next|this|on) )?({'|'.join(WEEKDAYS)})")
+
+class NameMatch(Stretch, frozen=True):
+    """A part of a sentence that is a name of the vault, with all its meanings."""
+
+    names: tuple[Name, ...]
+    negated: str = ""
+    """The excluding word and the name: “except Thesis”."""
+
+    bound: bool = False
+    """True for a property followed by one of its values; the name is the value."""
+
+    new: bool = False
+    """True for a new name below an existing one: `travel/dk` if there is a tag `travel`."""
+
+    def of_kinds(self, *kinds: NameKind) -> tuple[Name, ...]:
+        """Return the meanings of these kinds."""
+        return tuple(name for name in self.names if name.kind in kinds)
+
+
+class NoteCondition(Stretch, frozen=True):
+    """A part of a sentence that is a condition on notes."""
+
+    term: Term
+
+
+def is_within(part: Stretch, parts: Collection[Stretch]) -> bool:
+    """Return True if a part begins within one of `parts`."""
+    return any(other.start <= part.start < other.end for other in parts)
 
 
 def is_pasted(message: str) -> bool:
@@ -164,180 +148,27 @@ def beginning(message: str) -> str:
     return message[:_MAX_READ] if is_pasted(message) else message
 
 
-def words(text: str) -> list[str]:
-    """Return the stems of the words of a text, in lower case."""
-    return [stem(match[0]) for match in WORD.finditer(text)]
-
-
-def stem(word: str) -> str:
-    """Return a word in lower case without common English endings: tasks, tagged, linking."""
-    bare = word.casefold().replace("’", "'").removesuffix("'s")
-    if not bare.isascii() or len(bare) < 4:
-        return bare
-    if bare.endswith("ies") and len(bare) > 4:
-        return bare[:-3] + "y"
-    for ending in ("ing", "ed"):
-        if bare.endswith(ending) and len(bare) - len(ending) >= 3:
-            bare = bare[: -len(ending)]
-            if bare[-1] == bare[-2]:
-                return bare[:-1] if len(bare) > 3 and bare[-1] not in "sl" else bare
-            return bare + "e" if len(bare) == 3 else bare
-    if bare.endswith("s") and not bare.endswith("ss"):
-        bare = bare[:-1]
-    return bare.removesuffix("e") if len(bare) > 4 else bare
-
-
-def meanings(word: str) -> frozenset[str]:
-    """Return the stems of the menu's words that a word of the vocabulary means.
-
-    These are the words of the longest entry that the word begins with.
-    """
-    plain, known = folded(word), vocabulary()
-    for part in (plain, stem(plain)):
-        if part in known:
-            return known[part]
-    # Entries of up to three characters, and function words, must be equal to the word.
-    for length in range(min(len(plain), _MAX_ENTRY), 3, -1):
-        heads = known.get(plain[:length], frozenset()) - FUNCTION_WORDS
-        if heads:
-            return heads
-    return frozenset()
-
-
-@lru_cache(maxsize=512)
-def _senses(word: str) -> frozenset[str]:
-    return meanings(word) | {stem(word)}
-
-
-@lru_cache(maxsize=512)
-def is_function_word(word: str) -> bool:
-    """Return True for articles, prepositions and the like in any language of the vocabulary."""
-    from obsidian_agent.vault.index.stop_words import STOP_WORDS
-
-    heads, folded_case = meanings(word), word.casefold()
-    if heads:
-        return heads <= FUNCTION_WORDS or folded_case in FUNCTION_WORDS
-    return folded_case in FUNCTION_WORDS or folded_case in STOP_WORDS - NEGATIONS
-
-
-def _is_copula(word: str) -> bool:
-    """Return True for a word between a property and its value: “status is done”."""
-    return word in _COPULAS or _is_article(word)
-
-
-def _is_article(word: str) -> bool:
-    """Return True for an article, a pronoun or the like of another language."""
-    return word not in FUNCTION_WORDS and meanings(word) == _OTHER_ARTICLES
-
-
-def tokens(text: str) -> list[SentenceWord]:
-    """Return the words of a text in lower case.
-
-    In scripts without spaces these are words of the vocabulary, longest first from the left, and
-    the single characters between them.
-    """
-    result: list[SentenceWord] = []
-    for match in WORD.finditer(text):
-        start, end = match.span()
-        if not JOINED.match(match[0]):
-            if elided := _ELIDED.match(match[0]):
-                result.append(SentenceWord(start, start + elided.end(), elided[1].casefold()))
-                start += elided.end()
-        elif result and start < result[-1].end:
-            continue
-        else:
-            longest = folded(text[start : start + _MAX_JOINED])
-            lengths = range(len(longest), 1, -1) if len(longest) <= _MAX_JOINED else ()
-            end = start + next((size for size in lengths if longest[:size] in vocabulary()), 1)
-        result.append(SentenceWord(start, end, text[start:end].casefold()))
-    return result
-
-
-def folded(word: str) -> str:
-    """Return a word in lower case without accents."""
-    plain = (
-        char
-        for char in unicodedata.normalize("NFKD", word.casefold())
-        if not unicodedata.combining(char)
+@lru_cache(maxsize=16)
+def quotes(sentence: str) -> tuple[Stretch, ...]:
+    """Return the texts in quotes in order; their spans include the quotation marks."""
+    return tuple(
+        Stretch(match.start(), match.end(), text.strip() if match[0][0] == "«" else text)
+        for match in _QUOTED.finditer(sentence)
+        if match[0][0] not in "'\"‘" or not _IN_WORD.match(sentence, max(match.start() - 1, 0))
+        for text in [str(next(group for group in match.groups() if group is not None))]
     )
-    return unicodedata.normalize("NFC", "".join(plain))
-
-
-@cache
-def vocabulary() -> dict[str, frozenset[str]]:
-    """Return the menu's words by the synonyms in `vocabulary.json`."""
-    listed: dict[str, str] = json.loads(
-        resources.files("obsidian_agent.offline")
-        .joinpath("vocabulary.json")
-        .read_text(encoding="utf-8")
-    )
-    known: dict[str, set[str]] = {}
-    for head, others in listed.items():
-        for other in others.split():
-            known.setdefault(folded(other), set()).add(stem(head))
-    return {word: frozenset(heads) for word, heads in known.items()}
-
-
-def word_before(text: str, position: int) -> str:
-    """Return the word before a name at `position`, like "to" in "to the folder Archive".
-
-    Return "" at the beginning of a clause.
-    """
-    nearest = WORD.finditer(text, max(0, position - _MAX_BEFORE), position)
-    for word in reversed(list(nearest)):
-        if _STOP.search(text, word.end(), position):
-            return ""
-        text = str(word[0]).casefold()
-        if text not in _NOT_A_ROLE and not _is_article(text) and "folder" not in meanings(text):
-            return text
-    return ""
-
-
-class Stretch(Struct, frozen=True):
-    """A part of a sentence, with its text: that of a quote, or a day as YYYY-MM-DD."""
-
-    start: int
-    end: int
-    text: str
-
-
-class SentenceWord(Stretch, frozen=True):
-    """A word of a sentence in lower case."""
-
-    @property
-    def senses(self) -> frozenset[str]:
-        """Its stem, and those of the menu's words that it may mean."""
-        return _senses(self.text)
-
-    @property
-    def is_small(self) -> bool:
-        """True for a function word."""
-        return is_function_word(self.text)
-
-
-class NameMatch(Stretch, frozen=True):
-    """A part of a sentence that is a name of the vault, with all its meanings."""
-
-    names: tuple[Name, ...]
-    negated: str = ""
-    """The excluding word and the name: “except Thesis”."""
-
-    bound: bool = False
-    """True for a property followed by one of its values; the name is the value."""
-
-    new: bool = False
-    """True for a new name below an existing one: `travel/dk` if there is a tag `travel`."""
 
 
 class Sentence(Struct, frozen=True, dict=True):
     """A sentence about a vault.
 
-    Words in `common` (in lower case) are names only if they are capitalized like the name.
+    Words in `common` (in lower case) are names only if they are capitalized like the name. Other
+    words may be misspelled ones of these.
     """
 
     text: str
     around: Surroundings
-    common: Collection[str] = ()
+    common: frozenset[str] = frozenset()
 
     @cached_property
     def quotes(self) -> tuple[Stretch, ...]:
@@ -348,19 +179,33 @@ class Sentence(Struct, frozen=True, dict=True):
     def bare(self) -> str:
         """The sentence with a placeholder for each character of quoted texts; positions stay."""
         text = self.text.replace(QUOTED_CHARACTER, " ")
-        pieces: list[str] = []
-        position = 0
         for quote in self.quotes:
-            pieces += (text[position : quote.start], QUOTED_CHARACTER * (quote.end - quote.start))
-            position = quote.end
-        return "".join((*pieces, text[position:]))
+            covered = QUOTED_CHARACTER * (quote.end - quote.start)
+            text = f"{text[: quote.start]}{covered}{text[quote.end :]}"
+        return text
 
     @cached_property
-    def names(self) -> tuple[NameMatch, ...]:
-        """The names of the vault in order, quoted or not, without overlaps.
+    def tokens(self) -> tuple[Word, ...]:
+        """The words outside quotes; those that are no names may be misspelled."""
+        return tuple(
+            word if is_within(word, self._found) else corrected(word, self.common)
+            for word in tokens(self.bare[:_MAX_READ])
+        )
 
-        A property with its value is one name; excluded names are marked.
-        """
+    @cached_property
+    def days(self) -> tuple[Stretch, ...]:
+        """The days in the sentence, also within names."""
+        return tuple(days(self.bare[:_MAX_READ], self.around.context.now.date()))
+
+    @property
+    def paths(self) -> Iterator[str]:
+        """Possible paths: quoted texts, and words with a slash."""
+        yield from (quote.text for quote in self.quotes)
+        yield from _PATH_TEXT.findall(self.bare)
+
+    @cached_property
+    def _found(self) -> tuple[NameMatch, ...]:
+        """The names of the vault in order, quoted or not, without overlaps."""
         names = self.around.names
         matches = [
             NameMatch(quote.start, quote.end, quote.text, known)
@@ -374,95 +219,328 @@ class Sentence(Struct, frozen=True, dict=True):
             for match in _new(self.bare, names)
             if covered.isdisjoint(range(match.start, match.end))
         )
-        return self._in_context(sorted(matches, key=lambda match: match.start))
+        return tuple(sorted(matches, key=lambda match: match.start))
 
     @cached_property
-    def days(self) -> tuple[Stretch, ...]:
-        """The days in the sentence, longest phrases first from the left, also within names."""
-        words = list(WORD.finditer(self.bare[:_MAX_READ]))
-        today = self.around.context.now.date()
-        days: list[Stretch] = []
-        for number, first in enumerate(words):
-            for last in reversed(
-                words[number : number + _MAX_DAY_WORDS]
-                if not days or first.start() >= days[-1].end
-                else []
-            ):
-                day = parse_day(self.bare[first.start() : last.end()], today)
-                if day is not None:
-                    days.append(Stretch(first.start(), last.end(), day.isoformat()))
-                    break
-        return tuple(days)
-
-    @property
-    def paths(self) -> Iterator[str]:
-        """Possible paths: quoted texts, and words with a slash."""
-        yield from (quote.text for quote in self.quotes)
-        yield from _PATH_TEXT.findall(self.bare)
-
-    def _in_context(self, matches: Sequence[NameMatch]) -> tuple[NameMatch, ...]:
+    def _in_context(self) -> tuple[NameMatch, ...]:
+        """The names, of which a property with its value is one; excluded names are marked."""
         result: list[NameMatch] = []
-        for match in matches:
+        for match in self._found:
             before = result[-1] if result else None
             start = before.end if before else 0
-            gap = self.bare[start : match.start]
-            between = [word[0].casefold().replace("’", "'") for word in WORD.finditer(gap)]
-            owners = (
-                {name.value for name in before.names if name.kind == "property"}
-                if before and not before.bound
-                else set()
-            )
+            between, gap = self.between(start, match.start), self.bare[start : match.start]
+            owners = () if before is None or before.bound else before.of_kinds("property")
             values = tuple(
-                name for name in match.names if name.kind == "value" and name.property in owners
+                value
+                for value in match.of_kinds("value")
+                if value.property in {owner.value for owner in owners}
             )
-            if (
-                before
-                and values
-                and not _STOP.search(gap)
-                and all(word in NEGATIONS or _is_copula(word) for word in between)
-            ):
+            is_beside = all(word.negates or _is_copula(word.text) for word in between)
+            if before and values and is_beside and not _STOP.search(gap):
                 whole = self.text[before.start : match.end]
-                negated = before.negated or (whole if NEGATIONS.intersection(between) else "")
-                result[-1] = NameMatch(before.start, match.end, whole, values, negated, bound=True)
+                negated = before.negated or any(word.negates for word in between)
+                result[-1] = NameMatch(
+                    before.start, match.end, whole, values, whole if negated else "", bound=True
+                )
                 continue
-            negated = self._negation(start, match)
-            if (
-                not negated
-                and before
-                and before.negated
-                and _AND.issuperset(between)
-                and not _STOP.search(gap.replace(",", ""))
-            ):
-                negated = match.text
-            result.append(replace(match, negated=negated))
+            excluded = self._excluded(start, match)
+            is_another = before is not None and before.negated and not excluded
+            if is_another and all(word.text in _AND for word in between):
+                excluded = "" if _STOP.search(gap.replace(",", "")) else match.text
+            result.append(replace(match, negated=excluded))
         return tuple(result)
 
-    def _negation(self, start: int, match: NameMatch) -> str:
-        """Return the text from an excluding word to the end of a name; "" without one."""
-        for word in reversed(list(WORD.finditer(self.bare, start, match.start))):
-            token = word[0].casefold().replace("’", "'")
-            if _STOP.search(self.bare, word.end(), match.start):
-                return ""
-            if token in NEGATIONS:
-                return self.text[word.start() : match.end]
-            if token not in FUNCTION_WORDS and stem(token) not in BETWEEN:
-                return ""
+    def _excluded(self, start: int, match: NameMatch) -> str:
+        """Return the text from an excluding word to the end of a name; "" without one.
+
+        In Japanese and Korean that word follows the name.
+        """
+        for word in reversed(self.between(start, match.start)):
+            if _STOP.search(self.bare, word.end, match.start):
+                break
+            if word.negates:
+                # The word may belong to a condition: “without tags in Projects”.
+                return "" if is_within(word, self._states) else self.text[word.start : match.end]
+            if not word.is_small and word.senses.isdisjoint(_BETWEEN):
+                break
+        for word in self.between(match.end, len(self.bare)):
+            if word.negates and _FOLLOWING.match(word.text):
+                return self.text[match.start : word.end]
+            if not JOINED.match(word.text) or not (word.is_small or word.senses & _BETWEEN):
+                break
         return ""
 
+    @cached_property
+    def conditions(self) -> tuple[NoteCondition, ...]:
+        """The states of notes, and the comparisons with a day or a number."""
+        return (*self._states, *self._comparisons())
 
-@lru_cache(maxsize=16)
-def quotes(sentence: str) -> tuple[Stretch, ...]:
-    """Return the texts in quotes in order; their spans include the quotation marks."""
-    return tuple(_quotes(sentence))
+    @cached_property
+    def names(self) -> tuple[NameMatch, ...]:
+        """The names that are in no condition, with the meanings that the words beside allow."""
+        narrowed = (
+            self._narrowed(match)
+            for match in self._in_context
+            if not is_within(match, self.conditions)
+        )
+        return tuple(self._with_value(match) for match in narrowed if match is not None)
+
+    @cached_property
+    def texts(self) -> tuple[Stretch, ...]:
+        """The quoted texts that may be written: those in no condition."""
+        owned = [match for match in self._in_context if match.bound or match.negated]
+        return tuple(quote for quote in self.quotes if not is_within(quote, owned))
+
+    @cached_property
+    def end(self) -> int:
+        """The end of the first sentence with a name; those after it say what else holds."""
+        start = min((match.end for match in self.names), default=0)
+        match = _SENTENCE_END.search(self.bare, start)
+        return match.start() if match else len(self.bare)
+
+    # --- the words around a part ---
+
+    def between(self, start: int, end: int) -> Sequence[Word]:
+        """Return the words between two positions."""
+        return [word for word in self.tokens if start <= word.start and word.end <= end]
+
+    def after(self, position: int) -> Word | None:
+        """Return the first word after a position."""
+        return next((word for word in self.tokens if word.start >= position), None)
+
+    def cue(self, position: int) -> Word | None:
+        """Return the word before a name, like "to" in "to the folder Archive".
+
+        Return None at the beginning of a clause.
+        """
+        return cue_before(self.bare, self.tokens, position)
+
+    def is_link_target(self, match: NameMatch) -> bool:
+        """Return True for a name in “that link to X”, unless that is what to do."""
+        before = self.between(0, match.start)[-2:]
+        return (
+            len(before) == 2
+            and before[0] != self.tokens[0]
+            and "link" in before[0].senses
+            and "to" in before[1].senses
+            and self.bare[before[1].end : match.start].isspace()
+        )
+
+    def labelled_by(self, word: Word) -> Iterator[NameMatch]:
+        """Yield the names beside which a word tells the kind: “folder” in “the folder Archive”."""
+        kinds = _kinds_beside(word)
+        for match in self.names if kinds else ():
+            gap = self.bare[min(word.end, match.end) : max(word.start, match.start)]
+            if not gap.strip() and match.of_kinds(*kinds):
+                yield match
+
+    # --- conditions ---
+
+    @cached_property
+    def _states(self) -> tuple[NoteCondition, ...]:
+        """The states by which the sentence describes notes."""
+        return tuple(self._stated())
+
+    def _stated(self) -> Iterator[NoteCondition]:
+        content = [word for word in self.tokens if not (word.is_small or word.senses & _PADDING)]
+        for state, needed in _state_words():
+            for number, first in enumerate(content):
+                run = content[number : number + len(needed)]
+                if len(run) == len(needed) and JOINED.match(first.text):
+                    run.reverse()  # the negation follows the noun
+                if stem(state) in first.senses:
+                    run = [first]
+                elif len(run) < len(needed) or any(
+                    sense not in word.senses and not (sense == "without" and _denies(word))
+                    for word, sense in zip(run, needed, strict=True)
+                ):
+                    continue
+                start, end = first.start, max(word.end for word in run)
+                if number and content[number - 1].negates:  # “no tienen ninguna etiqueta”
+                    start = content[number - 1].start
+                following = self.after(end)
+                # “Empty X” is an order, “to Empty” a name, and “without tag X” excludes a name.
+                is_name = (
+                    is_within(first, self._found)
+                    if len(run) == 1
+                    else any(self.bare[end : match.start].isspace() for match in self._found)
+                )
+                # “Without links” means links in the notes, “no links to them” links to the notes.
+                is_outgoing = needed == _NO_LINK and (following is None or following.text != "to")
+                if first is self.tokens[0] or is_name or is_outgoing:
+                    continue
+                yield NoteCondition(start, end, self.text[start:end], Term("is", state))
+                break
+
+    def _comparisons(self) -> Iterator[NoteCondition]:
+        """Yield the comparisons of notes, or of a property, with a day or a number."""
+        for day in self.days:
+            if not is_within(day, self._found):
+                yield from self._compared(day, day.text)
+        for word in self.tokens:
+            if not word.text.isdecimal() or is_within(word, (*self._found, *self.days)):
+                continue
+            unit = self.after(word.end) or word
+            name = next((name for name in _UNITS if name in unit.senses), None)
+            if name is None:
+                yield from self._compared(word, int(word.text))
+            else:
+                ago = shift(self.around.context.now.date(), -int(word.text[:4]), name)
+                yield from self._compared(Stretch(word.start, unit.end, ""), ago.isoformat())
+
+    def _compared(self, value: Stretch, amount: str | int) -> Iterator[NoteCondition]:
+        """Yield the condition by which a word or sign before a day or a number compares."""
+        before = list(self.between(0, value.start))
+        while before and before[-1].is_small and before[-1].senses.isdisjoint(_OPERATORS):
+            before.pop()
+        start, end = value.start, value.end
+        last = before[-1].end if before else 0
+        op: Op | None = None
+        if sign := _SIGN.fullmatch(self.bare, last, start):
+            op = sign[1]
+            start = sign.start(1)
+        elif before and not END.search(self.bare, last, start):
+            cue = before.pop()
+            op = next((op for word, op in _OPERATORS.items() if word in cue.senses), None)
+            op = ">" if cue.text == "after" else op
+            start = cue.start
+            if op is not None and before and before[-1].negates:
+                op, start = _OPPOSITE[op], before.pop().start
+        if op is None:
+            return
+        owners = (self._owner(match, start, end) for match in self._in_context)
+        owner = next(filter(None, owners), None)
+        noun, verb = self.after(end), before[-1] if before else None
+        if owner is not None:
+            term = Term("property", amount, op, owner[1])
+            start, end = min(start, owner[0].start), max(end, owner[0].end)
+        elif isinstance(amount, int):
+            nouns = _COUNTED.items()
+            key = next((key for word, key in nouns if noun and word in noun.senses), None)
+            if key is None or noun is None:
+                return
+            term, end = Term(key, amount, op), noun.end
+        else:
+            times = _change_words().items()
+            key = next((key for word, key in times if verb and word in verb.senses), None)
+            if key is None or verb is None:
+                return
+            term = Term(key, amount, "<" if op in ("<", "<=") else ">=")
+            start = start if "note" in verb.senses else verb.start
+        yield NoteCondition(start, end, self.text[start:end], term)
+
+    def _owner(self, match: NameMatch, start: int, end: int) -> tuple[NameMatch, str] | None:
+        """Return a name and its property, if it is beside a comparison: “rating above 4”."""
+        name = next((str(name.value) for name in match.of_kinds("property")), None)
+        if name is None or match.negated or match.start < end < match.end:
+            return None
+        gap = (match.end, start) if match.end <= start else (end, match.start)
+        is_beside = all(word.is_small for word in self.between(*gap))
+        return (match, name) if is_beside and not END.search(self.bare, *gap) else None
+
+    # --- the meaning of a name ---
+
+    def _narrowed(self, match: NameMatch) -> NameMatch | None:
+        """Return a name with the meanings that the words beside it allow, or None.
+
+        “The folder X” is no note X; if there is no folder X, it is a new name. “The X notes” are
+        those with the tag or in the folder X.
+        """
+        if match.bound or match.new:
+            return match
+        before, after = list(self.between(0, match.start)), self.after(match.end)
+        called = len(before) > 1 and "call" in before[-1].senses
+        if called:
+            before.pop()
+        kinds: tuple[NameKind, ...] = ()
+        noun = before[-1] if before else None
+        if noun is not None and not END.search(self.bare, noun.end, match.start):
+            # “Tag X” and “please tag X” are orders, “the tag X” is a name.
+            article = before[-2].text if len(before) > 1 else "to"
+            is_order = noun.text == "tag" and article in ("you", "please", "to", "i", "me")
+            kinds = () if is_order and not called else _kinds_beside(noun)
+        if kinds and kinds != NOUNS["note"] and not match.of_kinds(*kinds):
+            return None
+        is_beside = after is not None and not self.bare[match.end : after.start].strip()
+        if not kinds and after is not None and is_beside:
+            is_plural = "note" in after.senses and after.text != "note"
+            kinds = _OF_NOTES if is_plural else _kinds_beside(after)
+        joined = is_beside and after is not None and JOINED.match(after.text)
+        place = after.senses if joined and after else frozenset(word.text for word in before[-1:])
+        if not kinds and "in" in place:
+            kinds = _HOLDING
+        fitting = match.of_kinds(*kinds)
+        bound = bool(fitting) and all(name.kind == "value" for name in fitting)
+        return replace(match, names=fitting, bound=bound) if fitting else match
+
+    def _with_value(self, match: NameMatch) -> NameMatch:
+        """Return a property with the value after it, if these are the first words of only one."""
+        owners = [str(name.value) for name in match.of_kinds("property")]
+        after = list(self.between(match.end, len(self.bare)))
+        while after and after[0].text in ("is", "of", "as"):
+            after.pop(0)
+        if not owners or match.bound or not after or is_within(after[0], self._in_context):
+            return match
+        if END.search(self.bare, match.end, after[0].start) or after[0].is_small:
+            return match
+        for last in reversed(after[:_MAX_VALUE_WORDS]):
+            text = key_of(self.bare[after[0].start : last.end])
+            values = [
+                Name("value", value, owner)
+                for owner in owners
+                for label, value in self.around.names.properties.get(owner, {}).items()
+                if key_of(label).startswith(f"{text} ")
+            ]
+            if len(values) == 1:
+                whole = self.text[match.start : last.end]
+                return replace(match, end=last.end, text=whole, names=tuple(values), bound=True)
+        return match
 
 
-def _quotes(sentence: str) -> Iterator[Stretch]:
-    for match in _QUOTED.finditer(sentence):
-        if match[0][0] not in "'\"‘" or not sentence[max(match.start() - 1, 0)].isalnum():
-            text = str(next(group for group in match.groups() if group is not None))
-            yield Stretch(
-                match.start(), match.end(), text.strip() if match[0].startswith("«") else text
-            )
+def cue_before(bare: str, spoken: Sequence[Word], position: int) -> Word | None:
+    """Return the word before a position that is no article and does not mean “folder”."""
+    for word in reversed([word for word in spoken if word.end <= position]):
+        if _STOP.search(bare, word.end, position):
+            return None
+        is_filler = word.text in _ARTICLES or is_article(word.text)
+        if not is_filler and "folder" not in word.senses:
+            return word
+    return None
+
+
+# Lazy: a sentence written like an example does not load the engine of these expressions.
+@cache
+def _state_words() -> Sequence[tuple[str, Sequence[str]]]:
+    """Return the states of notes that a sentence may mention, with the words for each."""
+    states = ("untagged", "unlinked", "empty", "bare")
+    wordings = [(state, STATES[state][1]) for state in states]
+    others = ("without backlink", "without note link", "without note backlink", " ".join(_NO_LINK))
+    return [
+        (state, [word for word in words(wording) if word not in FUNCTION_WORDS])
+        for state, wording in (*wordings, *(("unlinked", other) for other in others))
+    ]
+
+
+@cache
+def _change_words() -> Mapping[str, Key]:
+    """Return the days of a note that a word before “since” or “before” means."""
+    return {
+        **dict.fromkeys(words("change edit update modify note"), "changed"),
+        **dict.fromkeys(words("create write"), "created"),
+    }
+
+
+def _denies(word: Word) -> bool:
+    return word.negates or "nothing" in word.senses
+
+
+def _is_copula(word: str) -> bool:
+    """Return True for a word between a property and its value: “status is done”."""
+    return word in _COPULAS or is_article(word)
+
+
+def _kinds_beside(word: Word) -> tuple[NameKind, ...]:
+    return next((kinds for noun, kinds in NOUNS.items() if noun in word.senses), ())
 
 
 def names_in(sentence: str, names: VaultNames, common: Collection[str] = ()) -> Iterator[NameMatch]:
@@ -472,9 +550,9 @@ def names_in(sentence: str, names: VaultNames, common: Collection[str] = ()) -> 
     for number, start in enumerate(starts):
         if before and start < before.end:
             continue
+        is_tag = sentence[start - 1 : start] == "#"
         for end in reversed([end for end in ends if end > start][:_MAX_NAME_WORDS]):
             text = sentence[start:end]
-            is_tag = sentence[start - 1 : start] == "#"
             known = names.find(text, "tag") if is_tag else names.find(text)
             if known and (
                 _is_name(text, common, first=number == 0)
@@ -484,9 +562,7 @@ def names_in(sentence: str, names: VaultNames, common: Collection[str] = ()) -> 
                 yield before
                 break
         else:
-            word = (
-                None if sentence[start - 1 : start] == "#" else _PLAIN_WORD.match(sentence, start)
-            )
+            word = None if is_tag else _PLAIN_WORD.match(sentence, start)
             known = _inflected(word[0], names, common) if word else ()
             if word and known:
                 before = NameMatch(start, word.end(), word[0], known)
@@ -512,9 +588,8 @@ def _new(sentence: str, names: VaultNames) -> Iterator[NameMatch]:
                 if name.kind == "tag" or sign[0] == "/"
             ]
             if known:
-                new_names = tuple(
-                    replace(name, value=f"{name.value}{token[0][sign.start() :]}") for name in known
-                )
+                rest = token[0][sign.start() :]
+                new_names = tuple(replace(name, value=f"{name.value}{rest}") for name in known)
                 yield NameMatch(token.start(), token.end(), token[0], new_names, new=True)
                 break
 
@@ -525,15 +600,15 @@ def _edges(sentence: str) -> tuple[list[int], list[int]]:
     These are the edges of words, of closing punctuation, and of each character of scripts without
     spaces.
     """
-    words = list(_NAME_WORD.finditer(sentence))
+    spans = list(_NAME_WORD.finditer(sentence))
     joined = [match.start() for match in JOINED.finditer(sentence)]
     starts = (
-        {match.start() for match in words}
-        | {match.start() + 1 for match in words if match[0].startswith("#")}
-        | {elided.end() for elided in _ELIDED.finditer(sentence)}
+        {match.start() for match in spans}
+        | {match.start() + 1 for match in spans if match[0].startswith("#")}
+        | {elided.end() for elided in ELIDED.finditer(sentence)}
         | set(joined)
     )
-    ends = {match.end() for match in words} | {position + 1 for position in joined}
+    ends = {match.end() for match in spans} | {position + 1 for position in joined}
     ends |= {
         end for run in _CLOSING.finditer(sentence) for end in range(run.start() + 1, run.end() + 1)
     }
@@ -555,47 +630,3 @@ def _is_name(text: str, common: Collection[str], *, first: bool) -> bool:
     if (len(bare) < 2 and not JOINED.match(bare)) or bare.replace(".", "").isdigit():
         return False
     return bare.casefold() not in common or (not first and bare != bare.lower())
-
-
-def parse_day(text: str, today: date) -> date | None:
-    """Return the day that a phrase means, or None.
-
-    A weekday means the next one; a date without a year is in this year.
-    """
-    phrase = " ".join(text.casefold().replace("’", "'").removesuffix("'s").split()).removeprefix(
-        "the "
-    )
-    if phrase in _NAMED:
-        return today + timedelta(days=_NAMED[phrase])
-    try:
-        if match := _ISO.fullmatch(phrase):
-            return date(int(match[1]), int(match[2]), int(match[3]))
-        if match := _CALENDAR.fullmatch(phrase):
-            month = next(
-                number
-                for number, name in enumerate(MONTHS, 1)
-                if name.startswith(match["month"][:3])
-            )
-            return date(int(match["year"] or today.year), month, int(match["day"]))
-        if match := _AWAY.fullmatch(phrase):
-            count = int(match["count"]) if match["count"].isdigit() else _NUMBERS[match["count"]]
-            return shift(today, count if match["in"] else -count, match["unit"])
-        if match := _WEEKDAY.fullmatch(phrase):
-            ahead = (WEEKDAYS.index(match[2]) - today.weekday()) % 7
-            if match[1] == "last":
-                ahead -= 7
-            elif match[1] == "next" and not ahead:
-                ahead = 7
-            return today + timedelta(days=ahead)
-    except (ValueError, OverflowError):
-        pass
-    return None
-
-
-def shift(day: date, count: int, unit: str) -> date:
-    """Return a day moved by calendar units, at most to the last day of the month."""
-    if unit in ("day", "week"):
-        return day + timedelta(days=count * (7 if unit == "week" else 1))
-    months = day.year * 12 + day.month - 1 + count * (12 if unit == "year" else 1)
-    year, month = divmod(months, 12)
-    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))

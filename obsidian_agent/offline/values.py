@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from obsidian_agent.errors import PlanError, Problem, VaultError
 from obsidian_agent.expression import expression, unicode_expression
-from obsidian_agent.offline import note_set, sentence
+from obsidian_agent.offline import note_set
+from obsidian_agent.offline.days import MONTHS, NEAR, WEEKDAYS, parse_day
 from obsidian_agent.offline.names import NameKind, Surroundings, folder_exists, key_of
 from obsidian_agent.offline.note_set import (
     ACTIVE,
@@ -27,6 +28,7 @@ from obsidian_agent.offline.note_set import (
     plain,
 )
 from obsidian_agent.offline.recipe import Input
+from obsidian_agent.offline.words import tokens
 from obsidian_agent.plan.parameters import coerce_value
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.paths.path import PathUse, parse
@@ -129,7 +131,7 @@ def _read(spec: Input, text: str, around: Surroundings, of: Any, known: bool) ->
         case "choice":
             return _choice(text, spec)
         case "date":
-            day = sentence.parse_day(text, around.context.now.date())
+            day = parse_day(text, around.context.now.date())
             if day is None:
                 raise InvalidValue(f"“{text}” is not a date.", hint="Write it like 2026-03-14.")
             return day.isoformat()
@@ -152,9 +154,9 @@ def _names(text: str) -> str | list[str]:
         width = len(match["first"])
         numbers = range(first, min(last, first + MAX_SERIES - 1) + 1)
         return [f"{match['name']}{number:0{width}}" for number in numbers]
-    senses = frozenset().union(*(token.senses for token in sentence.tokens(text)))
-    days = [day.capitalize() for day in sentence.WEEKDAYS]
-    series = {"weekday": days, "month": [month.capitalize() for month in sentence.MONTHS]}
+    senses = frozenset().union(*(token.senses for token in tokens(text)))
+    days = [day.capitalize() for day in WEEKDAYS]
+    series = {"weekday": days, "month": [month.capitalize() for month in MONTHS]}
     others = senses - {*series, "each", "every", "all", "day", "week", "of", "year", "the"}
     named = [names for name, names in series.items() if name in senses and not others]
     if named:
@@ -365,11 +367,11 @@ def _value(
     if known_value is not None or quoted:
         return text if known_value is None else known_value
     value = plain(text.strip())
-    day = sentence.parse_day(text, around.context.now.date()) if isinstance(value, str) else None
+    day = parse_day(text, around.context.now.date()) if isinstance(value, str) else None
     if known and day is None and isinstance(value, str):
         raise InvalidValue(f"No note has the value “{text}”.")
     dated = any(isinstance(stored, str) and _DATE.match(stored) for stored in values.values()) or (
-        not values and key_of(text) in sentence.NEAR
+        not values and key_of(text) in NEAR
     )
     return day.isoformat() if day is not None and dated else value
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from obsidian_agent.agent.events import Answer, Candidate, Emit, NeedsInput, Verdict
 from obsidian_agent.offline.note_set import NoteSet
-from obsidian_agent.offline.sentence import NEGATIONS
+from obsidian_agent.offline.words import tokens
 from obsidian_agent.services.offline_planner import OfflinePlanner, OfflineTurn
 from obsidian_agent.vault.index.stop_words import STOP_WORDS
 
@@ -164,8 +164,10 @@ def _is_almost_complete(reading: tuple[Candidate, RecipeSuggestion | None]) -> b
     )
     if suggestion.score < LIKELY or ((assumes or names_note) and not suggestion.worded):
         return False
-    unused = [word for text in suggestion.unused for word in text.casefold().split()]
-    limits = any(word in NEGATIONS or not word.isalpha() for word in unused)
+    unused = [word for text in suggestion.unused for word in text.split()]
+    limits = any(
+        word.negates or not word.text.isalpha() for text in unused for word in tokens(text)
+    )
     return not limits and len(unused) <= MAX_UNUSED
 
 

@@ -33,7 +33,7 @@ from obsidian_agent.offline.note_set import ACTIVE, InvalidValue, NoteSet
 from obsidian_agent.offline.reader import ExampleMatch, match_examples
 from obsidian_agent.offline.recipe import MAX_SUGGESTIONS, SLOT, AnswerFrom, Input, Recipe, packaged
 from obsidian_agent.offline.recipe_plan import fill
-from obsidian_agent.offline.sentence import Sentence, beginning, is_pasted, words
+from obsidian_agent.offline.sentence import Sentence, beginning, is_pasted
 from obsidian_agent.offline.values import (
     BLANK_VALUES,
     PATH_KINDS,
@@ -42,6 +42,7 @@ from obsidian_agent.offline.values import (
     is_blank,
     read,
 )
+from obsidian_agent.offline.words import words
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import UNRESTRICTED, Policy
 from obsidian_agent.plan.preview import dry_run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from obsidian_agent.agent.events import Answer
-from obsidian_agent.offline.sentence import meanings, tokens
+from obsidian_agent.offline.words import meanings, tokens
 from obsidian_agent.tools.search.search import best_passage, preview
 from obsidian_agent.vault.index.word_search import rank_notes
 from obsidian_agent.vault.paths.path import ROOT
