@@ -294,7 +294,7 @@ class Filling:
     # --- names, quoted texts and days ---
 
     def _use(self, part: Stretch) -> None:
-        """Take a part, so that it is in no other value."""
+        """Mark a part as used, so that it is in no other value."""
         self.used.append(part)
         self._texts = [quote for quote in self._texts if quote.text != part.text]
         self._names = [
@@ -353,15 +353,15 @@ class Filling:
             cues = _cues(examples, name) | _cues(examples, f"{name}.")
             is_cue = literal in cues or (senses & cues and not senses & _cues(examples, spec.name))
             if name != spec.name and name not in self.values and is_cue:
-                is_place = isinstance(part, NameMatch) and part.new and other.kind == "notes"
-                if self._accepts(other, part) and not is_place:
+                is_folder = isinstance(part, NameMatch) and part.new and other.kind == "notes"
+                if self._accepts(other, part) and not is_folder:
                     return True
         return False
 
     # --- phrases without quotes ---
 
     def _find_texts(self) -> None:
-        """Take the text behind a colon, and the one that the notes must mention."""
+        """Use the text behind a colon, and the one that the notes must mention."""
         behind = _BEHIND_COLON.search(self.parsed.bare)
         prose = next((one for one in self.recipe.inputs.values() if one.kind in _PROSE), None)
         if behind is not None and prose is not None and not self._texts:

@@ -71,9 +71,8 @@ _COPULAS: Final = frozenset({"is", "are", "of", "as", "be"})
 _FOLLOWING: Final = unicode_expression(r"[\p{Hiragana}\p{Hangul}]")
 _ARTICLES: Final = frozenset({"the", "a", "an", "my", "our", "your"})
 _AND: Final = frozenset({"and", "or", "nor", "und", "oder", "et", "ou", "y", "o", "e", "a", "и"})
-_BETWEEN: Final = frozenset(
-    words("tag folder note file property name call have in keep leave contain mention other")
-)
+_INNER: Final = "tag folder note file property name call have in keep leav contain mention other"
+_BETWEEN: Final = frozenset(_INNER.split())
 """Senses of words allowed between an excluding word and the name: "not tagged #done"."""
 NOUNS: Final[Mapping[str, tuple[NameKind, ...]]] = {
     "tag": ("tag",),
@@ -188,7 +187,7 @@ class Sentence(Struct, frozen=True, dict=True):
     def tokens(self) -> tuple[Word, ...]:
         """The words outside quotes; those that are no names may be misspelled."""
         return tuple(
-            word if is_within(word, self._found) else corrected(word, self.common)
+            word if is_within(word, self._matches) else corrected(word, self.common)
             for word in tokens(self.bare[:_MAX_READ])
         )
 
@@ -204,7 +203,7 @@ class Sentence(Struct, frozen=True, dict=True):
         yield from _PATH_TEXT.findall(self.bare)
 
     @cached_property
-    def _found(self) -> tuple[NameMatch, ...]:
+    def _matches(self) -> tuple[NameMatch, ...]:
         """The names of the vault in order, quoted or not, without overlaps."""
         names = self.around.names
         matches = [
@@ -225,7 +224,7 @@ class Sentence(Struct, frozen=True, dict=True):
     def _in_context(self) -> tuple[NameMatch, ...]:
         """The names, of which a property with its value is one; excluded names are marked."""
         result: list[NameMatch] = []
-        for match in self._found:
+        for match in self._matches:
             before = result[-1] if result else None
             start = before.end if before else 0
             between, gap = self.between(start, match.start), self.bare[start : match.start]
@@ -361,9 +360,9 @@ class Sentence(Struct, frozen=True, dict=True):
                 following = self.after(end)
                 # “Empty X” is an order, “to Empty” a name, and “without tag X” excludes a name.
                 is_name = (
-                    is_within(first, self._found)
+                    is_within(first, self._matches)
                     if len(run) == 1
-                    else any(self.bare[end : match.start].isspace() for match in self._found)
+                    else any(self.bare[end : match.start].isspace() for match in self._matches)
                 )
                 # “Without links” means links in the notes, “no links to them” links to the notes.
                 is_outgoing = needed == _NO_LINK and (following is None or following.text != "to")
@@ -375,10 +374,10 @@ class Sentence(Struct, frozen=True, dict=True):
     def _comparisons(self) -> Iterator[NoteCondition]:
         """Yield the comparisons of notes, or of a property, with a day or a number."""
         for day in self.days:
-            if not is_within(day, self._found):
+            if not is_within(day, self._matches):
                 yield from self._compared(day, day.text)
         for word in self.tokens:
-            if not word.text.isdecimal() or is_within(word, (*self._found, *self.days)):
+            if not word.text.isdecimal() or is_within(word, (*self._matches, *self.days)):
                 continue
             unit = self.after(word.end) or word
             name = next((name for name in _UNITS if name in unit.senses), None)
@@ -466,8 +465,10 @@ class Sentence(Struct, frozen=True, dict=True):
             is_plural = "note" in after.senses and after.text != "note"
             kinds = _OF_NOTES if is_plural else _kinds_beside(after)
         joined = is_beside and after is not None and JOINED.match(after.text)
-        place = after.senses if joined and after else frozenset(word.text for word in before[-1:])
-        if not kinds and "in" in place:
+        position = (
+            after.senses if joined and after else frozenset(word.text for word in before[-1:])
+        )
+        if not kinds and "in" in position:
             kinds = _HOLDING
         fitting = match.of_kinds(*kinds)
         bound = bool(fitting) and all(name.kind == "value" for name in fitting)
