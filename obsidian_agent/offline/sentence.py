@@ -48,7 +48,8 @@ _QUOTED: Final = expression(
     r"'((?:[^']|(?<=[^\W\d_])'(?=[^\W\d_]))*)'(?![^\W\d_])|\"([^\"]*)\"|“([^”]*)”"
     r"|‘([^’]*)’(?![^\W\d_])|«([^»]*)»|「([^」]*)」|『([^』]*)』|„([^“”]*)[“”]"
 )
-_IN_WORD: Final = unicode_expression(rf"(?V1)[[\p{{L}}\p{{N}}]--[{SCRIPTS}]]")
+# A quotation mark behind such a letter is an apostrophe; in other scripts words need no space.
+_IN_WORD: Final = expression(r"[^\W_\u0e00-\u0e7f\u1100-\u11ff\u3040-\u9fff\uac00-\ud7af]")
 _NAME_WORD: Final = unicode_expression(
     rf"(?V1)#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{SCRIPTS}]]+(?:['’]\p{{L}}+)?"
 )
