@@ -7,18 +7,27 @@ Words are compared, so this works in any language. In case of doubt it asks.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.names import Surroundings, key_of
 from obsidian_agent.offline.note_set import ACTIVE, SLOTS, NoteSet, Term, note_name
 from obsidian_agent.offline.recipe import SLOT, Input, Kind, Recipe, packaged
-from obsidian_agent.offline.sentence import NameMatch, Sentence, is_pasted
-from obsidian_agent.offline.words import FUNCTION_WORDS, WORD, Stretch, stem, words
+from obsidian_agent.offline.words import (
+    FUNCTION_WORDS,
+    WORD,
+    Stretch,
+    is_pasted,
+    stem,
+    words,
+)
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.tools.registry import TOOLS
+
+if TYPE_CHECKING:
+    from obsidian_agent.offline.sentence import NameMatch, Sentence
 
 _EVERY: Final = "all every everything everywhere each whole vault any"
 _EVERYTHING: Final = frozenset(_EVERY.split())
@@ -74,7 +83,6 @@ def doubts(
     """
     if is_pasted(sentence):
         return (PASTED,)
-    parsed = Sentence(sentence, around)
     chosen = [
         (recipe.inputs[name], value)
         for recipe, values in parts
@@ -82,7 +90,10 @@ def doubts(
         if value is not None
     ]
     problems: list[str] = []
+    kinds: set[str] = set()
     if not certain:
+        parsed = _parsed(sentence, around)
+        kinds = {name.kind for match in parsed.names for name in match.names}
         texts = [text for spec, value in chosen for text in (spec.name, *_leaves(value))]
         own = [
             text
@@ -103,7 +114,7 @@ def doubts(
             for text in used
             if not _is_mentioned(text, parsed)
         )
-        problems += value_doubts(parsed, chosen)
+        problems += _value_doubts(parsed, chosen)
     everything = certain or any(
         word[0].casefold() in _EVERYTHING for word in WORD.finditer(sentence)
     )
@@ -113,14 +124,27 @@ def doubts(
         count = len(preview.change_set.changes)
         if not count and any(_changing(recipe.tools) for recipe, _ in parts):
             problems.append("It would change nothing.")
-        if count > _MANY_FILES and not everything:
-            kinds = {name.kind for match in parsed.names for name in match.names}
-            if kinds and kinds <= {"note", "alias"}:
-                problems.append(f"It would change {count} files.")
+        is_of_notes = bool(kinds) and kinds <= {"note", "alias"}
+        if count > _MANY_FILES and not everything and is_of_notes:
+            problems.append(f"It would change {count} files.")
     return tuple(dict.fromkeys(problems))
 
 
-def value_doubts(parsed: Sentence, chosen: Sequence[tuple[Input, Any]]) -> Iterator[str]:
+def value_doubts(
+    sentence: str, around: Surroundings, chosen: Sequence[tuple[Input, Any]]
+) -> Iterator[str]:
+    """Yield doubts about the values of inputs that are read from a sentence."""
+    return _value_doubts(_parsed(sentence, around), chosen)
+
+
+def _parsed(sentence: str, around: Surroundings) -> Sentence:
+    # Lazy: a certain sentence is not divided.
+    from obsidian_agent.offline.sentence import Sentence
+
+    return Sentence(sentence, around)
+
+
+def _value_doubts(parsed: Sentence, chosen: Sequence[tuple[Input, Any]]) -> Iterator[str]:
     """Yield doubts about the values of inputs: names of several folders, prose, and long names."""
     yield from _ambiguous(parsed, frozenset(_folders(chosen)))
     for spec, value in chosen:
@@ -356,7 +380,7 @@ def _is_mentioned(text: str, parsed: Sentence) -> bool:
 
 def mentioned_terms(described: NoteSet, sentence: str, around: Surroundings) -> NoteSet:
     """Return a description of notes without the conditions that a sentence does not mention."""
-    parsed = Sentence(sentence, around)
+    parsed = _parsed(sentence, around)
     conditions = {part.term for part in parsed.conditions}
 
     def is_mentioned(term: Term) -> bool:

@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from typing import Final
 
 from obsidian_agent.expression import unicode_expression
-from obsidian_agent.offline.words import WORD, Stretch, folded, vocabulary
+from obsidian_agent.offline.words import NEAR, WORD, Stretch, folded, vocabulary
 
 _YEAR: Final = (
     "january february march april may june july august september october november december"
@@ -26,8 +26,6 @@ _NAMED: Final = {
     "day before yesterday": -2,
     "day after tomorrow": 2,
 }
-NEAR: Final = frozenset({"today", "yesterday", "tomorrow"})
-"""Words that always mean a day."""
 _TRANSLATED: Final = frozenset({*MONTHS, *WEEKDAYS, *NEAR})
 _NUMBERS: Final = {"a": 1, "an": 1} | {
     word: count

@@ -24,9 +24,16 @@ from obsidian_agent.offline.note_set import (
     without_templates,
 )
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
-from obsidian_agent.offline.sentence import is_pasted, quotes
 from obsidian_agent.offline.values import headings, read
-from obsidian_agent.offline.words import QUOTED_CHARACTER, folded, stem, tokens, words
+from obsidian_agent.offline.words import (
+    QUOTED_CHARACTER,
+    folded,
+    is_pasted,
+    quotes,
+    stem,
+    tokens,
+    words,
+)
 
 MAX_FOLDERS: Final = 12
 """Combinations of folders with the same name that are tried; a question offers a few."""

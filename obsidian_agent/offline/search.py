@@ -20,7 +20,7 @@ from obsidian_agent.offline.filling import Filling
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.note_set import ACTIVE
 from obsidian_agent.offline.recipe import MAX_SUGGESTIONS, SLOT, Recipe, packaged
-from obsidian_agent.offline.sentence import Sentence, beginning, is_within
+from obsidian_agent.offline.sentence import Sentence, is_within
 from obsidian_agent.offline.words import (
     END,
     FUNCTION_WORDS,
@@ -28,6 +28,7 @@ from obsidian_agent.offline.words import (
     WORD,
     Stretch,
     Word,
+    beginning,
     meanings,
     stem,
     tokens,

@@ -7,13 +7,13 @@ May”, “with more than 3 links”). The words beside a name decide what it is
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from obsidian_agent.expression import expression, unicode_expression
+from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.days import days, shift
 from obsidian_agent.offline.names import Name, NameKind, Surroundings, VaultNames, key_of
 from obsidian_agent.offline.note_set import STATES, Key, Op, Term
@@ -22,6 +22,7 @@ from obsidian_agent.offline.words import (
     END,
     FUNCTION_WORDS,
     JOINED,
+    MAX_READ,
     QUOTED_CHARACTER,
     SCRIPTS,
     Stretch,
@@ -29,27 +30,18 @@ from obsidian_agent.offline.words import (
     corrected,
     is_article,
     meanings,
+    quotes,
     stem,
     tokens,
+    without_quotes,
     words,
 )
 
-_MAX_READ: Final = 2_000
-"""Characters of a sentence without its quoted texts; a longer one is pasted text."""
-_MAX_MESSAGE: Final = 10_000
-"""Characters of a sentence with its quoted texts."""
 _MAX_NAME_WORDS: Final = 12
 _MIN_INFLECTED: Final = 5
 """Characters of a word that can be another form of a name."""
 _MAX_VALUE_WORDS: Final = 4
 
-# A text in quotes. An apostrophe within a word does not end it.
-_QUOTED: Final = expression(
-    r"'((?:[^']|(?<=[^\W\d_])'(?=[^\W\d_]))*)'(?![^\W\d_])|\"([^\"]*)\"|“([^”]*)”"
-    r"|‘([^’]*)’(?![^\W\d_])|«([^»]*)»|「([^」]*)」|『([^』]*)』|„([^“”]*)[“”]"
-)
-# A quotation mark behind such a letter is an apostrophe; in other scripts words need no space.
-_IN_WORD: Final = expression(r"[^\W_\u0e00-\u0e7f\u1100-\u11ff\u3040-\u9fff\uac00-\ud7af]")
 _NAME_WORD: Final = unicode_expression(
     rf"(?V1)#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{SCRIPTS}]]+(?:['’]\p{{L}}+)?"
 )
@@ -61,9 +53,6 @@ _GOES_ON: Final = unicode_expression(r"(?<=[\p{L}\p{N}])[/-](?=[\p{L}\p{N}])")
 _CLOSING: Final = unicode_expression(r"(?<=[\p{L}\p{N}\p{M}_])[)\]!?+%*.]+")
 _TAG: Final = unicode_expression(r"(?<!\S)#([\p{L}\p{N}_/-]*[\p{L}_][\p{L}\p{N}_/-]*)")
 _TOKEN: Final = unicode_expression(rf"(?<![\w#/-])\w+(?:[/-]\w+)+(?![/-]?\w)(?<![{SCRIPTS}])")
-_PATH_TEXT: Final = unicode_expression(
-    rf"[^\s{QUOTED_CHARACTER}]*[/\\][^\s{QUOTED_CHARACTER}]*[^\s{QUOTED_CHARACTER}.,;:!?]"
-)
 _STOP: Final = unicode_expression(f"[,;.!?()\n{QUOTED_CHARACTER}]")
 _SENTENCE_END: Final = unicode_expression(r"[;!?.](?=\s|$)|\n|[。；！？]")
 _SIGN: Final = unicode_expression(r"\s*([<>]=?)\s*")
@@ -133,32 +122,6 @@ def is_within(part: Stretch, parts: Collection[Stretch]) -> bool:
     return any(other.start <= part.start < other.end for other in parts)
 
 
-def is_pasted(message: str) -> bool:
-    """Return True if a message is too long for a sentence.
-
-    Then only its beginning is read, and no result is certain.
-    """
-    if len(message) > _MAX_MESSAGE:
-        return True
-    return len(message) - sum(quote.end - quote.start for quote in quotes(message)) > _MAX_READ
-
-
-def beginning(message: str) -> str:
-    """Return the part of a message that is read."""
-    return message[:_MAX_READ] if is_pasted(message) else message
-
-
-@lru_cache(maxsize=16)
-def quotes(sentence: str) -> tuple[Stretch, ...]:
-    """Return the texts in quotes in order; their spans include the quotation marks."""
-    return tuple(
-        Stretch(match.start(), match.end(), text.strip() if match[0][0] == "«" else text)
-        for match in _QUOTED.finditer(sentence)
-        if match[0][0] not in "'\"‘" or not _IN_WORD.match(sentence, max(match.start() - 1, 0))
-        for text in [str(next(group for group in match.groups() if group is not None))]
-    )
-
-
 class Sentence(Struct, frozen=True, dict=True):
     """A sentence about a vault.
 
@@ -178,30 +141,20 @@ class Sentence(Struct, frozen=True, dict=True):
     @cached_property
     def bare(self) -> str:
         """The sentence with a placeholder for each character of quoted texts; positions stay."""
-        text = self.text.replace(QUOTED_CHARACTER, " ")
-        for quote in self.quotes:
-            covered = QUOTED_CHARACTER * (quote.end - quote.start)
-            text = f"{text[: quote.start]}{covered}{text[quote.end :]}"
-        return text
+        return without_quotes(self.text)
 
     @cached_property
     def tokens(self) -> tuple[Word, ...]:
         """The words outside quotes; those that are no names may be misspelled."""
         return tuple(
             word if is_within(word, self._matches) else corrected(word, self.common)
-            for word in tokens(self.bare[:_MAX_READ])
+            for word in tokens(self.bare[:MAX_READ])
         )
 
     @cached_property
     def days(self) -> tuple[Stretch, ...]:
         """The days in the sentence, also within names."""
-        return tuple(days(self.bare[:_MAX_READ], self.around.context.now.date()))
-
-    @property
-    def paths(self) -> Iterator[str]:
-        """Possible paths: quoted texts, and words with a slash."""
-        yield from (quote.text for quote in self.quotes)
-        yield from _PATH_TEXT.findall(self.bare)
+        return tuple(days(self.bare[:MAX_READ], self.around.context.now.date()))
 
     @cached_property
     def _matches(self) -> tuple[NameMatch, ...]:
@@ -547,7 +500,7 @@ def _kinds_beside(word: Word) -> tuple[NameKind, ...]:
 
 def names_in(sentence: str, names: VaultNames, common: Collection[str] = ()) -> Iterator[NameMatch]:
     """Yield the longest names from the left without overlaps. `common` is as in `Sentence`."""
-    starts, ends = _edges(sentence[:_MAX_READ])
+    starts, ends = _edges(sentence[:MAX_READ])
     before: NameMatch | None = None
     for number, start in enumerate(starts):
         if before and start < before.end:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import date
 from typing import Any, Final
 
 from obsidian_agent.errors import PlanError, Problem, VaultError
 from obsidian_agent.expression import expression, unicode_expression
 from obsidian_agent.offline import note_set
-from obsidian_agent.offline.days import MONTHS, NEAR, WEEKDAYS, parse_day
 from obsidian_agent.offline.names import NameKind, Surroundings, folder_exists, key_of
 from obsidian_agent.offline.note_set import (
     ACTIVE,
@@ -28,7 +28,7 @@ from obsidian_agent.offline.note_set import (
     plain,
 )
 from obsidian_agent.offline.recipe import Input
-from obsidian_agent.offline.words import tokens
+from obsidian_agent.offline.words import NEAR, tokens
 from obsidian_agent.plan.parameters import coerce_value
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.paths.path import PathUse, parse
@@ -131,7 +131,7 @@ def _read(spec: Input, text: str, around: Surroundings, of: Any, known: bool) ->
         case "choice":
             return _choice(text, spec)
         case "date":
-            day = parse_day(text, around.context.now.date())
+            day = _day(text, around)
             if day is None:
                 raise InvalidValue(f"“{text}” is not a date.", hint="Write it like 2026-03-14.")
             return day.isoformat()
@@ -154,6 +154,8 @@ def _names(text: str) -> str | list[str]:
         width = len(match["first"])
         numbers = range(first, min(last, first + MAX_SERIES - 1) + 1)
         return [f"{match['name']}{number:0{width}}" for number in numbers]
+    from obsidian_agent.offline.days import MONTHS, WEEKDAYS
+
     senses = frozenset().union(*(token.senses for token in tokens(text)))
     days = [day.capitalize() for day in WEEKDAYS]
     series = {"weekday": days, "month": [month.capitalize() for month in MONTHS]}
@@ -162,6 +164,13 @@ def _names(text: str) -> str | list[str]:
     if named:
         return named[0]
     return _LAST_AND.sub(",", text) if "," in text else text
+
+
+def _day(text: str, around: Surroundings) -> date | None:
+    # Lazy: most values are no days.
+    from obsidian_agent.offline.days import parse_day
+
+    return parse_day(text, around.context.now.date())
 
 
 def is_blank(spec: Input, text: Any) -> bool:
@@ -367,7 +376,7 @@ def _value(
     if known_value is not None or quoted:
         return text if known_value is None else known_value
     value = plain(text.strip())
-    day = parse_day(text, around.context.now.date()) if isinstance(value, str) else None
+    day = _day(text, around) if isinstance(value, str) else None
     if known and day is None and isinstance(value, str):
         raise InvalidValue(f"No note has the value “{text}”.")
     dated = any(isinstance(stored, str) and _DATE.match(stored) for stored in values.values()) or (

@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from obsidian_agent.expression import unicode_expression
+from obsidian_agent.expression import expression, unicode_expression
 
 SCRIPTS: Final = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Hangul}\p{Thai}"
 """Scripts without spaces between words, or between words and particles.
@@ -44,6 +44,8 @@ FUNCTION_WORDS: Final = frozenset(_FUNCTION.split())
 The list is short on purpose: without a word a plan becomes a question, with a word too many a wrong
 plan may pass.
 """
+NEAR: Final = frozenset({"today", "yesterday", "tomorrow"})
+"""Words that always mean a day."""
 NOT: Final = "not"
 """The meaning of words that exclude the name after them.
 
@@ -53,6 +55,20 @@ excludes notes, which the plan states. So their list in the vocabulary is genero
 _ARTICLE: Final = frozenset({"of"})
 """The meaning of articles and pronouns in the vocabulary."""
 
+MAX_READ: Final = 2_000
+"""Characters of a sentence without its quoted texts; a longer one is pasted text."""
+_MAX_MESSAGE: Final = 10_000
+"""Characters of a sentence with its quoted texts."""
+_PATH_TEXT: Final = unicode_expression(
+    rf"[^\s{QUOTED_CHARACTER}]*[/\\][^\s{QUOTED_CHARACTER}]*[^\s{QUOTED_CHARACTER}.,;:!?]"
+)
+# A text in quotes. An apostrophe within a word does not end it.
+_QUOTED: Final = expression(
+    r"'((?:[^']|(?<=[^\W\d_])'(?=[^\W\d_]))*)'(?![^\W\d_])|\"([^\"]*)\"|“([^”]*)”"
+    r"|‘([^’]*)’(?![^\W\d_])|«([^»]*)»|「([^」]*)」|『([^』]*)』|„([^“”]*)[“”]"
+)
+# A quotation mark behind such a letter is an apostrophe; in other scripts words need no space.
+_IN_WORD: Final = expression(r"[^\W_\u0e00-\u0e7f\u1100-\u11ff\u3040-\u9fff\uac00-\ud7af]")
 _MAX_JOINED: Final = 5
 """Characters of an entry of the vocabulary in a script without spaces."""
 _MAX_ENTRY: Final = 40
@@ -262,3 +278,45 @@ def _similar(word: str, common: frozenset[str]) -> frozenset[str]:
     known = [entry for entry in vocabulary() if len(entry) > _MIN_PREFIX]
     best = process.extractOne(folded(word), known, scorer=fuzz.ratio, score_cutoff=_SIMILARITY + 5)
     return meanings(str(best[0])) - FUNCTION_WORDS if best else frozenset()
+
+
+def is_pasted(message: str) -> bool:
+    """Return True if a message is too long for a sentence.
+
+    Then only its beginning is read, and no result is certain.
+    """
+    if len(message) > _MAX_MESSAGE:
+        return True
+    return len(message) - sum(quote.end - quote.start for quote in quotes(message)) > MAX_READ
+
+
+def beginning(message: str) -> str:
+    """Return the part of a message that is read."""
+    return message[:MAX_READ] if is_pasted(message) else message
+
+
+@lru_cache(maxsize=16)
+def quotes(sentence: str) -> tuple[Stretch, ...]:
+    """Return the texts in quotes in order; their spans include the quotation marks."""
+    return tuple(
+        Stretch(match.start(), match.end(), text.strip() if match[0][0] == "«" else text)
+        for match in _QUOTED.finditer(sentence)
+        if match[0][0] not in "'\"‘" or not _IN_WORD.match(sentence, max(match.start() - 1, 0))
+        for text in [str(next(group for group in match.groups() if group is not None))]
+    )
+
+
+def paths_in(message: str) -> Iterator[str]:
+    """Yield the possible paths in a message: quoted texts, and words with a slash."""
+    text = beginning(message)
+    yield from (quote.text for quote in quotes(text))
+    yield from _PATH_TEXT.findall(without_quotes(text))
+
+
+def without_quotes(text: str) -> str:
+    """Return a text with a placeholder for each character in quotes; positions stay."""
+    bare = text.replace(QUOTED_CHARACTER, " ")
+    for quote in quotes(text):
+        covered = QUOTED_CHARACTER * (quote.end - quote.start)
+        bare = f"{bare[: quote.start]}{covered}{bare[quote.end :]}"
+    return bare

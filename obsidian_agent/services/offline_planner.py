@@ -33,7 +33,6 @@ from obsidian_agent.offline.note_set import ACTIVE, InvalidValue, NoteSet
 from obsidian_agent.offline.reader import ExampleMatch, match_examples
 from obsidian_agent.offline.recipe import MAX_SUGGESTIONS, SLOT, AnswerFrom, Input, Recipe, packaged
 from obsidian_agent.offline.recipe_plan import fill
-from obsidian_agent.offline.sentence import Sentence, beginning, is_pasted
 from obsidian_agent.offline.values import (
     BLANK_VALUES,
     PATH_KINDS,
@@ -42,7 +41,7 @@ from obsidian_agent.offline.values import (
     is_blank,
     read,
 )
-from obsidian_agent.offline.words import words
+from obsidian_agent.offline.words import beginning, is_pasted, paths_in, words
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import UNRESTRICTED, Policy
 from obsidian_agent.plan.preview import dry_run
@@ -338,8 +337,7 @@ class OfflineTurn(Struct, frozen=True, dict=True):
         needs_path = any(first.recipe.inputs[name].kind in PATH_KINDS for name in first.missing)
         if not first.worded or not needs_path:
             return None
-        paths = Sentence(beginning(self.request.message), self.around).paths
-        return next(filter(None, map(forbidden_path, paths)), None)
+        return next(filter(None, map(forbidden_path, paths_in(self.request.message))), None)
 
     def _forbidden_delete(self) -> Problem | None:
         """Return why nothing can be deleted, if the sentence begins with that verb."""
@@ -466,7 +464,7 @@ class OfflineTurn(Struct, frozen=True, dict=True):
         if suggestion.unused:
             yield f"Not used: {' and '.join(f'“{text}”' for text in suggestion.unused)}."
         chosen = [(inputs[name], value) for name, value in suggestion.values.items()]
-        yield from value_doubts(Sentence(message, self.around), chosen)
+        yield from value_doubts(message, self.around, chosen)
 
     def _counted(self, title: str, values: Mapping[str, Any]) -> str:
         """Return the title of a candidate that deletes, with the number of notes."""

@@ -6,12 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.offline.days import MONTHS, NEAR, WEEKDAYS, parse_day, shift
+from obsidian_agent.offline.days import MONTHS, WEEKDAYS, parse_day, shift
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.note_set import COUNTS, STATES
 from obsidian_agent.offline.recipe import packaged
-from obsidian_agent.offline.sentence import Sentence, names_in, quotes
-from obsidian_agent.offline.words import NOT, meanings, stem, tokens, vocabulary, words
+from obsidian_agent.offline.sentence import Sentence, names_in
+from obsidian_agent.offline.words import (
+    NEAR,
+    NOT,
+    meanings,
+    quotes,
+    stem,
+    tokens,
+    vocabulary,
+    words,
+)
 
 
 @pytest.mark.parametrize(
