@@ -17,6 +17,7 @@ from obsidian_agent.threads.manager import ThreadManager
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.context import Mentionable
+    from obsidian_agent.agent.mcp_resources import McpResources
     from obsidian_agent.integrations.community_plugins import PluginMatches
     from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.registry import Vendor
@@ -203,3 +204,8 @@ class AppServices(Struct, frozen=True):
         from obsidian_agent.agent.context import Mentionable
 
         return Mentionable(self.session.vault.view())
+
+    def server_resources(self) -> McpResources | None:
+        """Return the resources and prompts of MCP servers, `None` without a model. May block."""
+        models = self.session.open_models()
+        return None if models is None else models.servers

@@ -30,7 +30,9 @@ from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.views.disk import DiskView
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.mcp_tools import McpConnection, McpTools
+    from obsidian_agent.agent.mcp_resources import McpResources
+    from obsidian_agent.agent.mcp_servers import McpConnection, McpServers
+    from obsidian_agent.agent.mcp_tools import McpTools
     from obsidian_agent.agent.privacy.ledger import Ledger
     from obsidian_agent.agent.privacy.record import AuditRecord
     from obsidian_agent.agent.trace import Trace
@@ -275,6 +277,7 @@ def _models(wiring: Wiring, resources: _ModelResources) -> Models | None:
         config=lambda assistant: _turn_config(wiring, rules, assistant, resources),
         planning=settings.planning,
         choosable=settings.note_models,
+        servers=resources.server_resources,
     )
 
 
@@ -350,19 +353,37 @@ class _ModelResources(Struct, dict=True):
         return RateLimits(lambda: TokenBucket(self.wiring.settings.current.requests_per_minute))
 
     @cached_property
-    def servers(self) -> McpTools:
-        """The MCP servers whose tools models may call."""
+    def servers(self) -> McpServers:
+        """The MCP servers of the settings."""
+        from obsidian_agent.agent.mcp_servers import McpServers
+
+        wiring = self.wiring
+        return McpServers(
+            configured=lambda: wiring.settings.current.mcp_servers,
+            logs=wiring.state / "log",
+            connect=_connect,
+        )
+
+    @cached_property
+    def server_tools(self) -> McpTools:
+        """The tools of MCP servers that models may call."""
         from obsidian_agent.agent.mcp_tools import McpTools
 
         wiring = self.wiring
         return McpTools(
-            configured=lambda: wiring.settings.current.mcp_servers,
+            servers=self.servers,
             policy=lambda: policy_of(wiring),
             pins=wiring.state / "mcp-tools.json",
-            logs=wiring.state / "log",
             record=open_record(wiring),
-            connect=_connect,
         )
+
+    @cached_property
+    def server_resources(self) -> McpResources:
+        """The resources and prompts of MCP servers."""
+        from obsidian_agent.agent.mcp_resources import McpResources
+
+        wiring = self.wiring
+        return McpResources(self.servers, lambda: policy_of(wiring), open_record(wiring))
 
     @cached_property
     def trace(self) -> Trace:
@@ -399,7 +420,9 @@ def _turn_config(
     offered = frozenset(READ_TOOLS) if resolved.only is None else resolved.only
     return TurnConfig(
         instructions=resolved.instructions,
-        gatherer=Gatherer(settings.context_active_note, settings.context_notes),
+        gatherer=Gatherer(
+            settings.context_active_note, settings.context_notes, frozenset(settings.mcp_servers)
+        ),
         format=CONTEXT_FORMATS[settings.context_fusion],
         window=settings.context_window,
         detail=None if settings.prompt == "auto" else settings.prompt,
@@ -411,7 +434,8 @@ def _turn_config(
         trace=resources.trace if settings.tracing else None,
         sources=resolved.paths,
         notices=resolved.problems,
-        servers=resources.servers if settings.mcp_servers and resolved.only is None else None,
+        servers=resources.server_tools if settings.mcp_servers and resolved.only is None else None,
+        resources=resources.server_resources if settings.mcp_servers else None,
     )
 
 

@@ -1,7 +1,8 @@
 """An MCP server for tests: a scripted process without the SDK, with every kind of misbehaviour.
 
 `python mcp_stand_in.py SCRIPT`; SCRIPT is read at every request:
-`{"tools": [...], "answers": {tool: BEHAVIOUR}}`. A behaviour is a text to answer, or
+`{"tools": [...], "answers": {tool: BEHAVIOUR}}`, and for a server with more than tools also
+`"resources"` and `"prompts"`, lists whose entries are answered under their `uri` or `name`. A behaviour is a text to answer, or
 `{"error": text}`, `{"hang": true}`, `{"die": true}`, `{"flood": bytes}`, `{"child": file}` (starts
 a process that outlives it and writes its id there), `{"rubbish": true}`, `{"ask": method}` (asks
 the client back first), `{"environment": true}`.
@@ -51,16 +52,35 @@ def answer(
                 number,
                 {
                     "protocolVersion": params["protocolVersion"],
-                    "capabilities": {"tools": {}},
+                    "capabilities": {
+                        kind: {} for kind in ("tools", "resources", "prompts") if kind in script
+                    },
                     "serverInfo": about,
                 },
             )
         case "tools/list":
             say(number, {"tools": script["tools"]})
+        case "resources/list":
+            say(number, {"resources": script["resources"]})
+        case "prompts/list":
+            say(number, {"prompts": script["prompts"]})
         case "tools/call":
             behave(
                 partial(say, number), script["answers"][params["name"]], params.get("arguments", {})
             )
+        case "resources/read" if params["uri"] in script["answers"]:
+
+            def read(result: dict[str, Any]) -> None:
+                say(number, {"contents": [{"uri": params["uri"], **result["content"][0]}]})
+
+            behave(read, script["answers"][params["uri"]], {})
+        case "prompts/get" if params["name"] in script["answers"]:
+
+            def prompted(result: dict[str, Any]) -> None:
+                messages = [{"role": "user", "content": part} for part in result["content"]]
+                say(number, {"messages": messages})
+
+            behave(prompted, script["answers"][params["name"]], params.get("arguments", {}))
         case _:
             (write or _write)(
                 {"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": "unknown"}}

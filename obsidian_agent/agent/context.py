@@ -1,7 +1,8 @@
 """The context of a message: notes that it mentions, the open note, and the best matches by words.
 
 Users mention notes, folders and tags like this: `@Garden`, `@[[Projects/Plan]]`, `@"Big plan"`,
-`@Projects/`, `@#work`. In every format the text of notes is fenced and labelled as data.
+`@Projects/`, `@#work`; and resources of their MCP servers: `@docs:notes://plan`. In every format
+the text of notes is fenced and labelled as data.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
 from itertools import groupby, islice
@@ -81,11 +82,18 @@ class Mention(Struct, frozen=True):
         return "folder" if self.text.endswith("/") else "note"
 
 
+class ResourceMention(Struct, frozen=True):
+    """A mention of a resource of an MCP server."""
+
+    server: str
+    uri: str
+
+
 class MentionCompletion(Struct, frozen=True):
     """A completion of a mention. `insert` replaces everything from the `@` on."""
 
     label: str
-    kind: MentionKind
+    kind: str
     insert: str
 
 
@@ -98,6 +106,14 @@ def mentions_in(message: str) -> list[Mention]:
         if text:
             mentions.setdefault(text, Mention(text))
     return list(mentions.values())
+
+
+def resources_in(message: str, servers: Collection[str]) -> list[ResourceMention]:
+    """Return the resources of these MCP servers that a message mentions."""
+    mentions = (mention.text.partition(":") for mention in mentions_in(message))
+    return [
+        ResourceMention(server, uri) for server, _, uri in mentions if server in servers and uri
+    ]
 
 
 def typed_mention(before_cursor: str) -> str | None:
@@ -351,11 +367,13 @@ def _name(item: ContextItem) -> str:
 class Gatherer(Struct, frozen=True):
     """The search for notes to send with a message.
 
-    `active`: include the open note; `matching`: number of notes that match the words.
+    `active`: include the open note; `matching`: number of notes that match the words. `servers` are
+    the names of MCP servers, whose resources are no notes.
     """
 
     active: bool = False
     matching: int = 0
+    servers: frozenset[str] = frozenset()
 
     def wants(self, message: str, context: RunContext) -> bool:
         """Return True if there is anything to search for."""
@@ -370,7 +388,10 @@ class Gatherer(Struct, frozen=True):
         paths: dict[VaultPath, tuple[Why, float]] = {}
         missed: list[Missed] = []
         names: Mentionable | None = None
+        resources = {f"{item.server}:{item.uri}" for item in resources_in(message, self.servers)}
         for mention in mentions_in(message):
+            if mention.text in resources:
+                continue
             matches = list(_matches(mention, context, view))
             for path, why in matches:
                 paths.setdefault(path, (why, 0.0))

@@ -14,21 +14,27 @@ import difflib
 import hashlib
 import json
 import re
-import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from obsidian_agent.agent.events import Emit, Notice, ShareDecided, ShareRequested
-from obsidian_agent.agent.privacy.consent import REFUSED, ApproveShare, Grants, ShareRequest
+from obsidian_agent.agent.events import Emit, Notice
+from obsidian_agent.agent.mcp_servers import (
+    McpServers,
+    ServerTool,
+    ToolAnswer,
+    decide,
+    full_name,
+    record_use,
+)
+from obsidian_agent.agent.privacy.consent import ApproveShare, Grants, ShareRequest
 from obsidian_agent.agent.privacy.record import AuditRecord, Kind
 from obsidian_agent.agent.privacy.untrusted_text import neutral
-from obsidian_agent.config.settings import McpServer
-from obsidian_agent.errors import ConfigError, Problem, ServerError
+from obsidian_agent.errors import Problem, ServerError
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.result import Verdict
 from obsidian_agent.providers.base import ToolOffer
@@ -40,59 +46,9 @@ MAX_SCHEMA: Final = 16_000
 """Characters of a schema as JSON; a tool with a larger one is not offered."""
 MAX_CALL_ARGUMENTS: Final = 100_000
 """Characters of one call's arguments as JSON."""
-RETRY_SECONDS: Final = 60.0
-"""Seconds before a server that failed is tried again, so that turns don't wait for it."""
 MAX_NAME: Final = 64
 """Characters of the name of a function that every service accepts."""
 _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
-
-
-class ToolAnswer(Struct, frozen=True):
-    """The answer of a tool as text. If it `failed`, the text is its error."""
-
-    text: str
-    failed: bool = False
-
-
-class ServerTool(Struct, frozen=True):
-    """A tool as its server describes it."""
-
-    name: str
-    description: str
-    schema: Mapping[str, Any]
-
-    @property
-    def text(self) -> str:
-        """The whole description that a model would get, formatted for the user."""
-        schema = json.dumps(self.schema, indent=2, sort_keys=True, ensure_ascii=False)
-        return f"{self.name}\n{self.description}\n{schema}"
-
-    @property
-    def sha256(self) -> str:
-        """The hash of `text`."""
-        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-class McpConnection(Protocol):
-    """A connection to one MCP server, opened on the first request."""
-
-    server: McpServer
-
-    async def tools(self) -> tuple[ServerTool, ...]:
-        """Return the server's tools. Raise `ServerError` if it cannot be reached."""
-        ...
-
-    async def call(self, tool: str, args: Mapping[str, Any]) -> ToolAnswer:
-        """Call a tool. Raise `ServerError` if the server fails; a tool's own error is a result."""
-        ...
-
-    async def close(self) -> None:
-        """End the server's process or session."""
-        ...
-
-
-Connect = Callable[[str, McpServer, Path], McpConnection]
-"""Make a connection from the server's name, its settings and the path of its log. May block."""
 
 
 class OfferedTool(Struct, frozen=True):
@@ -105,29 +61,25 @@ class OfferedTool(Struct, frozen=True):
     @property
     def names(self) -> tuple[str, str]:
         """The names that rules can give the tool: its full name, and the one that models call."""
-        return _full_name(self.server, self.tool), self.offer.name
+        return full_name(self.server, self.tool), self.offer.name
 
 
 class McpTools(Struct):
-    """The tools of the configured servers, while the program runs.
+    """The tools of the user's servers, while the program runs.
 
     `policy` returns the current rules; `pins` is the file with the descriptions that the user has
     accepted.
     """
 
-    configured: Callable[[], Mapping[str, McpServer]]
+    servers: McpServers
     policy: Callable[[], Policy]
     pins: Path
-    logs: Path
     record: AuditRecord
-    connect: Connect
     known: dict[str, OfferedTool] = field(default_factory=dict)
     """The tools offered in the last turn."""
-    _connections: dict[str, McpConnection] = field(default_factory=dict)
     _refused: set[str] = field(default_factory=set)
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while asking, so that simultaneous turns don't ask about the same tool twice."""
-    _down: dict[str, tuple[float, Problem]] = field(default_factory=dict)
 
     async def offered(self, approve: ApproveShare, emit: Emit) -> dict[str, OfferedTool]:
         """Return the tools on offer in a turn, by the names that models call.
@@ -139,18 +91,11 @@ class McpTools(Struct):
             return self.known
 
     async def _offered(self, approve: ApproveShare, emit: Emit) -> dict[str, OfferedTool]:
-        servers = self.configured()
-        outdated = [
-            name
-            for name, connection in self._connections.items()
-            if servers.get(name) != connection.server
-        ]
-        for name in outdated:
-            await self._connections.pop(name).close()
-            self._down.pop(name, None)
+        await self.servers.close_outdated()
+        servers = self.servers.configured()
         policy = await asyncio.to_thread(self.policy)
         listed = await asyncio.gather(
-            *(self._listed(name, server) for name, server in servers.items())
+            *(self.servers.listed(name, lambda server: server.tools()) for name in servers)
         )
         offered: dict[str, OfferedTool] = {}
         for name, tools in zip(servers, listed, strict=True):
@@ -200,8 +145,8 @@ class McpTools(Struct):
             )
         allowed_by = await self._allowed_by(tool, grants)
         if not allowed_by:
-            request = _question("call", tool.server, self._address(tool.server), text)
-            allowed_by = await _decide(
+            request = _question("call", tool.server, self.servers.address(tool.server), text)
+            allowed_by = await decide(
                 replace(
                     request,
                     purpose=f"Call {tool.tool}",
@@ -217,8 +162,9 @@ class McpTools(Struct):
                 return None
             if allowed_by == "thread":
                 grants.tools.add(tool.offer.name)
-        await self._record_call(tool, text, allowed_by)
-        connection = await self._connection(tool.server, self.configured()[tool.server])
+        names = {"server": tool.server, "tool": tool.tool}
+        await record_use(self.record, text, allowed_by, names)
+        connection = await self.servers.connection(tool.server)
         return await connection.call(tool.tool, args)
 
     async def _allowed_by(self, tool: OfferedTool, grants: Grants) -> str:
@@ -238,50 +184,6 @@ class McpTools(Struct):
             return "rule"
         return "granted" if tool.offer.name in grants.tools else ""
 
-    async def _record_call(self, tool: OfferedTool, arguments: str, allowed_by: str) -> None:
-        entry = {
-            "kind": "call",
-            "server": tool.server,
-            "tool": tool.tool,
-            "allowedBy": allowed_by,
-            "characters": len(arguments),
-            "sha256": hashlib.sha256(arguments.encode("utf-8", "surrogatepass")).hexdigest(),
-        }
-        try:
-            await asyncio.to_thread(self.record.append, [entry])
-        except OSError as error:
-            raise ConfigError(
-                f"The call was not made, because it cannot be recorded: {error.strerror}.",
-                code="LEDGER_ERROR",
-            ) from error
-
-    def _address(self, name: str) -> str:
-        server = self.configured()[name]
-        return server.url or " ".join([server.command, *server.args])
-
-    async def _connection(self, name: str, server: McpServer) -> McpConnection:
-        if name not in self._connections:
-            log = self.logs / f"mcp-{name}.log"
-            # In a thread: the first connection imports the client, which takes half a second.
-            connection = await asyncio.to_thread(self.connect, name, server, log)
-            self._connections.setdefault(name, connection)
-        return self._connections[name]
-
-    async def _listed(self, name: str, server: McpServer) -> tuple[ServerTool, ...] | Problem:
-        retry_at, problem = self._down.get(name, (0.0, None))
-        if problem is not None and time.monotonic() < retry_at:
-            return problem
-        try:
-            return await (await self._connection(name, server)).tools()
-        except ServerError as error:
-            problem = error.problem()
-            self._down[name] = (time.monotonic() + RETRY_SECONDS, problem)
-            return problem
-        except ImportError:
-            return Problem(
-                "NOT_INSTALLED", "MCP servers need the package mcp: install obsidian-agent[mcp]."
-            )
-
     # --- accepted tools ---
 
     async def _accepted(
@@ -299,8 +201,8 @@ class McpTools(Struct):
             if changed:
                 purpose = f"Changed since you allowed them: {', '.join(changed)}"
             text = "\n\n".join(_difference(known.get(tool.name), tool.text) for tool in open_tools)
-            question = _question("tools", server, self._address(server), text)
-            if await _decide(replace(question, purpose=purpose), approve, emit):
+            question = _question("tools", server, self.servers.address(server), text)
+            if await decide(replace(question, purpose=purpose), approve, emit):
                 pinned[server] = known | {tool.name: tool.text for tool in open_tools}
                 with contextlib.suppress(OSError):  # the user is asked again next time
                     await asyncio.to_thread(
@@ -353,17 +255,6 @@ def _question(kind: Literal["tools", "call"], server: str, address: str, text: s
     )
 
 
-async def _decide(request: ShareRequest, approve: ApproveShare, emit: Emit) -> str:
-    """Return the scope of the user's permission; "" if refused or if the question fails."""
-    await emit(ShareRequested(request))
-    try:
-        decision = await approve(request)
-    except Exception:
-        decision = REFUSED
-    await emit(ShareDecided(request, decision))
-    return "" if decision.scope == "no" else decision.scope
-
-
 def _verdict(policy: Policy, tool: OfferedTool) -> Verdict:
     """Return the verdict on a tool. A rule may name it as its server or as models do."""
     verdicts = [policy.on_call(name) for name in tool.names]
@@ -372,10 +263,6 @@ def _verdict(policy: Policy, tool: OfferedTool) -> Verdict:
             if verdict.decision == decision:
                 return verdict
     return verdicts[0]
-
-
-def _full_name(server: str, tool: str) -> str:
-    return f"mcp__{server}__{tool}"
 
 
 def _callable_name(name: str) -> str:
@@ -397,7 +284,7 @@ def _offer(server: str, tool: ServerTool) -> ToolOffer | None:
         return None
     text = neutral(tool.description)[:MAX_DESCRIPTION]
     description = f"Of the MCP server {server}, which says: {text}"
-    name = _callable_name(_full_name(server, tool.name))
+    name = _callable_name(full_name(server, tool.name))
     return ToolOffer(name, description, _neutralized(tool.schema))
 
 

@@ -23,7 +23,11 @@ from obsidian_agent.cli.output import ask as ask_line
 from obsidian_agent.terminal_text import line
 
 _LEVELS = {Level.NAME: "its name", Level.PREVIEW: "some lines", Level.TEXT: "its whole text"}
-_HEADS = {"call": "May this go to a tool of", "tools": "May the model be told of these tools of"}
+_HEADS = {
+    "call": "May this go to a tool of",
+    "tools": "May the model be told of these tools of",
+    "resource": "May this text of a server be sent to",
+}
 _SHORT = "Allow it? o = once, t = for this conversation, n = no: "
 _QUESTION = (
     "Send it? o = once, t = for this conversation, f = {folder}, numbers = only these, n = no: "
@@ -44,8 +48,8 @@ def approval(out: Output) -> ApproveShare:
     async def refuse(request: ShareRequest) -> ShareDecision:
         if request.text:
             remedy = "allow them in the app"
-            if request.kind == "call":
-                remedy = "name the tool in tools_allow"
+            if request.kind != "tools":
+                remedy = "name it in tools_allow (mcp__SERVER__NAME)"
             out.note(
                 f"Not allowed: {line(request.purpose)} ({request.provider}). "
                 f"Run the command in a terminal to be asked, or {remedy}."

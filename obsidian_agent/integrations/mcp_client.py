@@ -2,9 +2,9 @@
 
 A server is a process or an address, with one task that owns its connection and one log file. Its
 messages are untrusted: they are read up to limits and not acted on. Its environment contains only
-what every program needs and what its settings name. It is asked to list and to call its tools, and
-cannot send requests itself. A server that is silent for too long, exits or sends too much is killed
-with everything that it started, and started again when it is needed.
+what every program needs and what its settings name. It is asked for its tools, resources and
+prompts, and cannot send requests itself. A server that is silent for too long, exits or sends too
+much is killed with everything that it started, and started again when it is needed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -36,7 +36,14 @@ from mcp_types import (
 from msgspec import Struct
 
 from obsidian_agent import __version__
-from obsidian_agent.agent.mcp_tools import ServerTool, ToolAnswer
+from obsidian_agent.agent.mcp_servers import (
+    PromptArgument,
+    ServerOffers,
+    ServerPrompt,
+    ServerResource,
+    ServerTool,
+    ToolAnswer,
+)
 from obsidian_agent.child_process import ProcessLog, end_group, runnable
 from obsidian_agent.config.settings import McpServer
 from obsidian_agent.errors import ServerError
@@ -50,8 +57,10 @@ MAX_TOTAL_BYTES: Final = 256 << 20
 """Bytes of all messages of a connection, which is then restarted."""
 MAX_TOOLS: Final = 100
 """Tools of a server."""
+MAX_OFFERS: Final = 1_000
+"""Resources, and prompts, of a server."""
 MAX_PAGES: Final = 20
-"""Pages of a server's list of tools."""
+"""Pages of a list of a server."""
 END_SECONDS: Final = 1.0
 """Seconds that a server may take to exit after its input is closed, and again after SIGTERM."""
 
@@ -74,20 +83,72 @@ class Connection:
         """Return the tools that the server offers now. Raise `ServerError`."""
 
         async def list_tools(client: Client) -> tuple[ServerTool, ...]:
-            tools: list[ServerTool] = []
-            cursor = None
-            for _ in range(MAX_PAGES):
-                page = await client.list_tools(cursor=cursor, cache_mode="bypass")
-                tools += [
-                    ServerTool(tool.name, tool.description or "", tool.input_schema)
-                    for tool in page.tools
-                ]
-                cursor = page.next_cursor
-                if cursor is None or len(tools) > MAX_TOOLS:
-                    break
-            return tuple(tools[:MAX_TOOLS])
+            tools = await _all_pages(client.list_tools, lambda page: page.tools, MAX_TOOLS)
+            return tuple(
+                ServerTool(tool.name, tool.description or "", tool.input_schema) for tool in tools
+            )
 
         return await self._request(list_tools, START_SECONDS)
+
+    async def offers(self) -> ServerOffers:
+        """Return the resources and prompts that the server offers now. Raise `ServerError`."""
+
+        async def list_offers(client: Client) -> ServerOffers:
+            resources, prompts = [], []
+            if client.server_capabilities.resources is not None:
+                resources = await _all_pages(
+                    client.list_resources, lambda page: page.resources, MAX_OFFERS
+                )
+            if client.server_capabilities.prompts is not None:
+                prompts = await _all_pages(
+                    client.list_prompts, lambda page: page.prompts, MAX_OFFERS
+                )
+            return ServerOffers(
+                tuple(
+                    ServerResource(resource.uri, resource.title or resource.name)
+                    for resource in resources
+                ),
+                tuple(
+                    ServerPrompt(
+                        prompt.name,
+                        prompt.title or prompt.description or "",
+                        tuple(
+                            PromptArgument(argument.name, argument.required or False)
+                            for argument in prompt.arguments or ()
+                        ),
+                    )
+                    for prompt in prompts
+                ),
+            )
+
+        return await self._request(list_offers, START_SECONDS)
+
+    async def read(self, uri: str) -> ToolAnswer:
+        """Read a resource. Cancellation cancels the request. Raise `ServerError`."""
+
+        async def read_resource(client: Client) -> ToolAnswer:
+            result = await client.read_resource(uri, cache_mode="bypass")
+            texts = [
+                part.text if isinstance(part, TextResourceContents) else "[binary, omitted]"
+                for part in result.contents
+            ]
+            return ToolAnswer("\n".join(texts))
+
+        return await self._request(
+            lambda client: _answered(read_resource(client)), self.server.timeout
+        )
+
+    async def prompt(self, name: str, args: Mapping[str, str]) -> ToolAnswer:
+        """Return the messages of a prompt as text. Raise `ServerError`."""
+
+        async def get_prompt(client: Client) -> ToolAnswer:
+            result = await client.get_prompt(name, dict(args))
+            texts = [_text_of(message.content) for message in result.messages]
+            return ToolAnswer("\n\n".join(texts))
+
+        return await self._request(
+            lambda client: _answered(get_prompt(client)), self.server.timeout
+        )
 
     async def call(self, tool: str, args: Mapping[str, Any]) -> ToolAnswer:
         """Call a tool and return its answer. Cancellation cancels the call.
@@ -96,18 +157,13 @@ class Connection:
         """
 
         async def call_tool(client: Client) -> ToolAnswer:
-            try:
-                result = await client.call_tool(tool, dict(args))
-            except MCPError as error:
-                if error.code == CONNECTION_CLOSED:
-                    raise
-                return ToolAnswer(error.message, failed=True)
+            result = await client.call_tool(tool, dict(args))
             parts = [_text_of(part) for part in result.content]
             if not parts and result.structured_content is not None:
                 parts = [json.dumps(result.structured_content, ensure_ascii=False)]
             return ToolAnswer("\n".join(parts), result.is_error)
 
-        return await self._request(call_tool, self.server.timeout)
+        return await self._request(lambda client: _answered(call_tool(client)), self.server.timeout)
 
     async def close(self) -> None:
         """Kill the server and everything that it started."""
@@ -186,6 +242,31 @@ class _Request(Struct, frozen=True):
             self.answer.set_result(task.result())
 
 
+async def _answered(work: Awaitable[ToolAnswer]) -> ToolAnswer:
+    """Return an answer, also for an error with which the server answers."""
+    try:
+        return await work
+    except MCPError as error:
+        if error.code == CONNECTION_CLOSED:
+            raise
+        return ToolAnswer(error.message, failed=True)
+
+
+async def _all_pages(
+    list_page: Callable[..., Awaitable[Any]], items: Callable[[Any], Iterable[Any]], limit: int
+) -> list[Any]:
+    """Return the first `limit` items of a list with pages."""
+    listed: list[Any] = []
+    cursor = None
+    for _ in range(MAX_PAGES):
+        page = await list_page(cursor=cursor, cache_mode="bypass")
+        listed += items(page)
+        cursor = page.next_cursor
+        if cursor is None or len(listed) > limit:
+            break
+    return listed[:limit]
+
+
 def _first(error: BaseException) -> str:
     """Return what went wrong, in several errors the first."""
     while isinstance(error, BaseExceptionGroup):
@@ -219,7 +300,7 @@ def _text_of(part: Any) -> str:
 async def _repaired(
     transport: AbstractAsyncContextManager[Streams], log: ProcessLog
 ) -> AsyncIterator[Streams]:
-    """Repair the lists of tools on their way from a server, before the SDK refuses them whole."""
+    """Repair the lists of a server on their way, before the SDK refuses them whole."""
     async with transport as (read, write):
         forward, repaired = anyio.create_memory_object_stream[SessionMessage | Exception](0)
 
@@ -240,14 +321,16 @@ async def _repaired(
 
 
 def _repair(message: SessionMessage, log: ProcessLog) -> None:
-    """Replace the tools in an answer by what this program uses of them; drop unusable ones."""
+    """Replace the entries of a list by what this program uses of them; drop unusable ones."""
     result = getattr(message.message, "result", None)
-    if not isinstance(result, dict) or not isinstance(result.get("tools"), list):
+    if not isinstance(result, dict):
         return
-    tools = [tool for entry in result["tools"] if (tool := _tool(entry)) is not None]
-    if len(tools) < len(result["tools"]):
-        log.write(f"{len(result['tools']) - len(tools)} tools without a name were ignored\n")
-    result["tools"] = tools
+    for kind, repaired in _ENTRIES.items():
+        if isinstance(result.get(kind), list):
+            entries = [entry for item in result[kind] if (entry := repaired(item)) is not None]
+            if len(entries) < len(result[kind]):
+                log.write(f"{len(result[kind]) - len(entries)} unusable {kind} were ignored\n")
+            result[kind] = entries
 
 
 def _tool(entry: object) -> dict[str, Any] | None:
@@ -265,6 +348,36 @@ def _tool(entry: object) -> dict[str, Any] | None:
     if isinstance(entry.get("description"), str):
         tool["description"] = entry["description"]
     return tool
+
+
+def _resource(entry: object) -> dict[str, Any] | None:
+    if not isinstance(entry, dict) or not isinstance(entry.get("uri"), str) or not entry["uri"]:
+        return None
+    return {"name": entry["uri"]} | _texts(entry, "uri", "name", "title")
+
+
+def _prompt(entry: object) -> dict[str, Any] | None:
+    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str) or not entry["name"]:
+        return None
+    listed = entry.get("arguments")
+    arguments = [
+        {"name": argument["name"], "required": argument.get("required") is True}
+        for argument in (listed if isinstance(listed, list) else ())
+        if isinstance(argument, dict) and isinstance(argument.get("name"), str)
+    ]
+    return _texts(entry, "name", "title", "description") | {"arguments": arguments}
+
+
+def _texts(entry: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: entry[name] for name in names if isinstance(entry.get(name), str)}
+
+
+_ENTRIES: Final[Mapping[str, Callable[[object], dict[str, Any] | None]]] = {
+    "tools": _tool,
+    "resources": _resource,
+    "prompts": _prompt,
+}
+"""The used parts of the entries of a server's lists."""
 
 
 # --- transports ------------------------------------------------------------------------------

@@ -53,6 +53,7 @@ from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.view import VaultView
 
 if TYPE_CHECKING:
+    from obsidian_agent.agent.mcp_resources import McpResources
     from obsidian_agent.providers.registry import ProviderManager
 
 
@@ -77,6 +78,8 @@ class Models(Struct, frozen=True):
     """The way a model answers: an action of the menu, or a plan of its own."""
     choosable: tuple[str, ...] = ()
     """Patterns of further models that notes and agents of the vault may choose."""
+    servers: McpResources | None = None
+    """The resources and prompts of MCP servers, for messages to models."""
 
     @property
     def provider(self) -> Provider:

@@ -24,7 +24,8 @@ import mcp_stand_in
 from agents import NOW, call, calls, model_turns
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, ShareRequested
-from obsidian_agent.agent.mcp_tools import McpTools, OfferedTool, ToolAnswer
+from obsidian_agent.agent.mcp_servers import McpServers, ToolAnswer
+from obsidian_agent.agent.mcp_tools import McpTools, OfferedTool
 from obsidian_agent.agent.privacy.consent import Grants, ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.record import AuditRecord
 from obsidian_agent.bootstrap import Wiring, build_session
@@ -80,14 +81,8 @@ class Desk:
 
     def tools(self) -> McpTools:
         record = AuditRecord(self.folder / "record", lambda: datetime.now(UTC))
-        return McpTools(
-            lambda: {"desk": self.server},
-            lambda: self.policy,
-            self.folder / "pins.json",
-            self.folder / "log",
-            record,
-            Connection,
-        )
+        servers = McpServers(lambda: {"desk": self.server}, self.folder / "log", Connection)
+        return McpTools(servers, lambda: self.policy, self.folder / "pins.json", record)
 
     async def approve(self, request: ShareRequest) -> ShareDecision:
         self.asked.append(request)
@@ -420,7 +415,7 @@ def test_a_call_that_is_cancelled_leaves_the_next_one_alone(desk: Desk) -> None:
         await asyncio.sleep(0.2)
         asking.cancel()
         await asyncio.wait((asking,))
-        await tools._connections["desk"].close()
+        await tools.servers._connections["desk"].close()
         desk.script(tool(), look="next")
         return await desk.ask(tools)
 

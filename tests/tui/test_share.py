@@ -139,7 +139,12 @@ def test_sizes_for_people() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "keys"), [("call", {"a": "once", "t": "thread"}), ("tools", {"a": "once"})]
+    ("kind", "keys"),
+    [
+        ("call", {"a": "once", "t": "thread"}),
+        ("tools", {"a": "once"}),
+        ("resource", {"a": "once", "t": "thread"}),
+    ],
 )
 async def test_a_tool_of_a_server_is_shown_whole_and_only_a_key_allows_it(
     kind: RequestKind, keys: dict[str, Scope]

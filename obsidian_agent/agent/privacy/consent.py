@@ -24,7 +24,7 @@ conversation. "rule": a setting. "local": the model is on this machine. "context
 names the open notes and holds what the user supplied with it. "trusted": the user trusts it as
 instructions.
 """
-RequestKind = Literal["files", "results", "selection", "history", "call", "tools"]
+RequestKind = Literal["files", "results", "selection", "history", "call", "tools", "resource"]
 Scope = Literal["once", "thread", "folder", "no"]
 CHARACTERS_A_TOKEN = 4
 """The usual rule of thumb; the count of a service differs by language and model."""
@@ -98,7 +98,7 @@ class ShareRequest(Struct, frozen=True):
     "files": whole files. "results": lines or names that match a search. "selection": the selected
     text. "history": content that another service got earlier in this conversation. "call": call a
     tool of an MCP server with `args`. "tools": offer the tools of such a server to the model.
-    The last two have no items; their `text` is complete.
+    "resource": a text of such a server. The last three have no items; their `text` is complete.
     """
 
     call_id: str
@@ -167,7 +167,10 @@ class Grants(Struct):
     excepted: dict[str, Level] = field(default_factory=dict)
     """Files inside these folders that were not chosen, with the lowest refused level."""
     tools: set[str] = field(default_factory=set)
-    """Tools of MCP servers that need no further question, by the names that models use."""
+    """Tools of MCP servers that need no further question, by the names that models use.
+
+    Resources too, by the names that rules use.
+    """
 
     def record(self, request: ShareRequest, decision: ShareDecision) -> None:
         """Store the permissions of an answer that outlast the request."""

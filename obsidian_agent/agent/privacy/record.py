@@ -18,7 +18,8 @@ no text of notes.
 | | `denied` with code, path and rule of each. |
 | proposal | A plan that waits for the user: client, planId, goal. |
 | call | agent, tool, decision, rule: a request of another agent, or its report ("own") of an |
-| | action. server, tool, allowedBy, characters, sha256: a call of an MCP server's tool. |
+| | action. server, tool, allowedBy, characters, sha256: a call of an MCP server's tool; |
+| | with resource instead of tool: a text of the server, sent to the model. |
 | alarm | agent, message: changes in the vault during another agent's turn without a plan. |
 | trust | path (mcp/SERVER/TOOL for a tool of an MCP server), sha256 (null: trust withdrawn). |
 | command | id, name, ok: a command run in Obsidian. |

@@ -19,11 +19,14 @@ from obsidian_agent.agent.context import (
     Gathered,
     Gatherer,
     Missed,
+    beginning,
     fit_items,
+    resources_in,
     structured_context,
 )
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import Emit, Notice
+from obsidian_agent.agent.mcp_resources import McpResources, ResourceText
 from obsidian_agent.agent.mcp_tools import McpTools, OfferedTool
 from obsidian_agent.agent.privacy.consent import (
     AllowedBy,
@@ -48,7 +51,7 @@ from obsidian_agent.agent.trace import Trace
 from obsidian_agent.agent.turn.model_tools import Detail
 from obsidian_agent.agent.turn.prompts import MAX_FILES, MAX_SELECTION, RequestPrefix
 from obsidian_agent.agent.turn.read_calls import Asker, Permission, selection_item
-from obsidian_agent.errors import Problem
+from obsidian_agent.errors import ObsidianAgentError, Problem
 from obsidian_agent.providers.base import Provider, Usage
 from obsidian_agent.providers.prices import ModelFacts, facts_of
 from obsidian_agent.tools.core.tool import AppCommand, RunContext
@@ -85,6 +88,8 @@ class TurnConfig(Struct, frozen=True):
     facts: Callable[[str], ModelFacts] = facts_of
     servers: McpTools | None = None
     """The tools of MCP servers that the model may call."""
+    resources: McpResources | None = None
+    """The resources of MCP servers that messages may mention."""
     detail: Detail | None = None
     """The length of the prompt; None chooses it by the model."""
 
@@ -232,6 +237,7 @@ class Preparation(Struct):
         for missed in gathered.missed:
             await emit(Notice(_not_found(missed)))
         allowed = await self._allowed(gathered, emit)
+        resources = await self._resources(message, emit)
         await self._make_room(message, emit)
         items = [
             item for item in gathered.items if item.path.text in allowed and self._is_new(item)
@@ -240,14 +246,20 @@ class Preparation(Struct):
         budget = divide(
             self.window, used.system, instructions=used.instructions, reply=self.sampling.max_tokens
         )
-        remaining = self.window - used.prompt - budget.reply
+        remaining = max(0, self.window - used.prompt - budget.reply)
+        pieces: list[str] = []
+        for resource in resources:
+            text = beginning(resource.text, remaining)
+            remaining -= estimate(text)
+            pieces.append(resource.fenced(self.mark, text))
         fitting, omitted = fit_items(items, max(0, remaining))
         if omitted or gathered.more:
             total = omitted + gathered.more
             subject = "1 note does" if total == 1 else f"{total} notes do"
             text = f"{subject} not fit into the model's window, and will not be sent."
             await emit(Notice(Problem("CONTEXT_FULL", text)))
-        self.extra = self.config.format(fitting, self.mark)
+        notes = self.config.format(fitting, self.mark)
+        self.extra = "\n\n".join([notes, *pieces] if notes else pieces)
         self.parts += [
             (SharedPart(item.path.text, Level.TEXT, len(item.text)), allowed[item.path.text])
             for item in fitting
@@ -279,6 +291,31 @@ class Preparation(Struct):
             permission = await self._ask("files", purpose, requested, emit)
         granted = self.asker.granted(self._request("files", purpose, matches))
         return {**granted, **permission.allowed}
+
+    async def _resources(self, message: str, emit: Emit) -> list[ResourceText]:
+        """Read the resources of MCP servers that the message mentions, with the permission of each.
+
+        The message is sent without those that cannot be read.
+        """
+        source = self.config.resources
+        if source is None:
+            return []
+        texts: list[ResourceText] = []
+        for mention in resources_in(message, source.servers.configured()):
+            if self.is_preview:
+                texts.append(ResourceText(mention, "(read when the message is sent)"))
+                continue
+            question = self._request("resource", "", ())
+            try:
+                text = await source.read(
+                    mention, question, self.asker.gate, approve=self.asker.approve, emit=emit
+                )
+            except ObsidianAgentError as error:
+                await emit(Notice(error.problem()))
+                continue
+            if text is not None:
+                texts.append(text)
+        return texts
 
     def _is_new(self, item: ContextItem) -> bool:
         """Return False for a search match that the model has been sent already."""

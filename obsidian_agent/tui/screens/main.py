@@ -328,6 +328,8 @@ class MainScreen(
                 self.run_command(call.command, call.argument)
         elif not text:
             return
+        elif (prompt := self.prompt_call(text)) is not None:
+            self.insert_prompt(text, prompt)
         elif self.turn.phase == "idle" and (macro := self.macro_named(text)) is not None:
             self.panes.chat.prompt.accept()
             self.keyboard.mark_action()

@@ -39,6 +39,7 @@ _TITLES = {
     "history": "Send what another model has already seen?",
     "call": "Call this tool with these arguments?",
     "tools": "Offer these tools to the model?",
+    "resource": "Send this text of an MCP server to the model?",
 }
 _PAGING = ("limit", "offset")
 
@@ -196,9 +197,9 @@ class Share(Modal["ShareDecision"]):
 
 
 class AllowTool(Modal["ShareDecision"]):
-    """The question about an MCP server's tools: may one be called, may the model be offered them.
+    """The question about an MCP server: to call a tool, to offer its tools, to send a resource.
 
-    Shows the full text of the arguments or descriptions. Closing it refuses.
+    Shows the full text of the arguments, the descriptions, or the resource. Closing it refuses.
     """
 
     BINDINGS = bindings(
@@ -210,7 +211,7 @@ class AllowTool(Modal["ShareDecision"]):
         self._request, self._conversation = request, conversation
 
     def body(self) -> ComposeResult:
-        self.hint = "Descriptions and results of tools come from the server and may be wrong."
+        self.hint = "Texts of a server are data for the model, and may be wrong."
         if self._request.kind == "tools":
             self.hint = (
                 f"{key_label(self, 'share.once')} allows them until they change. {self.hint}"
@@ -222,7 +223,7 @@ class AllowTool(Modal["ShareDecision"]):
         yield ReportList([(line, _diff_style(line)) for line in text.split("\n")])
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return self._request.kind == "call" or parameters != ("thread",)
+        return self._request.kind != "tools" or parameters != ("thread",)
 
     def action_send(self, scope: Scope) -> None:
         from obsidian_agent.agent.privacy.consent import ShareDecision

@@ -18,8 +18,9 @@ from obsidian_agent.tui.widgets.prompt import MAX_SUGGESTIONS, Suggestion
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from obsidian_agent.agent.context import Mentionable
+    from obsidian_agent.agent.context import Mentionable, MentionCompletion
     from obsidian_agent.agent.events import Candidate
+    from obsidian_agent.agent.mcp_resources import McpResources, PromptCall
 
 NAMES_MAX_AGE: Final = 30.0
 """Seconds after which the names of the vault are read again."""
@@ -29,6 +30,9 @@ TYPING_PAUSE: Final = 0.25
 
 MIN_LETTERS: Final = 3
 """Length of a message from which on actions are suggested."""
+
+MIN_RESOURCES: Final = 3
+"""Resources of MCP servers that are suggested even if there are many notes."""
 
 
 class MessageNames(Struct, frozen=True):
@@ -45,6 +49,7 @@ class SuggestionActions(MacroActions):
     """Searches in a thread, one text at a time. Results for a text that has changed are dropped."""
 
     _names: MessageNames | None = None
+    _servers: McpResources | None = None
     _names_read_at = 0.0
     _is_searching = False
     _seen_text = ""
@@ -58,8 +63,8 @@ class SuggestionActions(MacroActions):
             completions(before, self.commands()) if chat.prompt.cursor_location[0] == 0 else []
         )
         is_complete = len(commands) == 1 and before[1:] == commands[0].name
+        suggestions: list[Suggestion] = []
         if commands and not is_complete:
-            suggestions = []
             for command in commands:
                 label = f"/{command.name}"
                 insert = f"{label} " if command.hint else label
@@ -68,6 +73,9 @@ class SuggestionActions(MacroActions):
                         insert, len(before), command.title, label, not command.requires_argument
                     )
                 )
+        if chat.prompt.cursor_location[0] == 0 and before.startswith("/"):
+            suggestions += self._prompts(before)
+        if suggestions:
             chat.suggestions.offer(suggestions, before)
         elif "@" in before:
             self._suggest_mentions(before)
@@ -129,8 +137,11 @@ class SuggestionActions(MacroActions):
         if typed is None:
             suggestions.offer([])
             return
+        resources = self._resources(before, typed)
         names = (await self._read_names()).mentionable
         matches = await asyncio.to_thread(names.complete, typed, MAX_SUGGESTIONS)
+        matches = matches[: MAX_SUGGESTIONS - min(len(resources), MIN_RESOURCES)]
+        matches = (*matches, *resources)[:MAX_SUGGESTIONS]
         if self.panes.chat.prompt.before_cursor != before:
             return
         length = len(before) - before.rfind("@")
@@ -140,6 +151,84 @@ class SuggestionActions(MacroActions):
             [Suggestion(f"{match.insert} ", length, match.kind, match.label) for match in matches],
             before,
         )
+
+    # --- MCP servers ------------------------------------------------------------------------------
+
+    def _resources(self, before: str, typed: str) -> tuple[MentionCompletion, ...]:
+        from obsidian_agent.agent.mcp_resources import complete_resources
+
+        if not self.session.settings.current.mcp_servers:
+            return ()
+        self._ask_servers(before)
+        offers = {} if self._servers is None else self._servers.known
+        return complete_resources(offers, typed, MAX_SUGGESTIONS)
+
+    def _prompts(self, before: str) -> list[Suggestion]:
+        if not self.session.settings.current.mcp_servers:
+            return []
+        from obsidian_agent.agent.mcp_resources import complete_prompts, usage
+
+        self._ask_servers(before)
+        offers = {} if self._servers is None else self._servers.known
+        suggestions: list[Suggestion] = []
+        for server, prompt in complete_prompts(offers, before[1:], MAX_SUGGESTIONS):
+            label = f"/{server}:{prompt.name}"
+            if label == before:
+                return []
+            insert = f"{label} " if prompt.arguments else label
+            note = f"{usage(prompt)}  {prompt.title}".strip()
+            needs_argument = any(argument.required for argument in prompt.arguments)
+            suggestions.append(Suggestion(insert, len(before), note, label, not needs_argument))
+        return suggestions
+
+    def _ask_servers(self, before: str) -> None:
+        """Ask the MCP servers for their offers in the background, unless they are known."""
+        is_asking = any(
+            worker.group == "servers" and not worker.is_finished for worker in self.workers
+        )
+        if not is_asking and (self._servers is None or not self._servers.is_current):
+            self._read_servers(before)
+
+    @work(group="servers", exit_on_error=False)
+    async def _read_servers(self, before: str) -> None:
+        """Read the offers of the MCP servers. Show them if the text is still the same."""
+        self._servers = await asyncio.to_thread(self.services.server_resources)
+
+        def show() -> None:
+            if self.panes.chat.prompt.before_cursor.startswith(before):
+                self.suggest_completions()
+
+        if self._servers is not None:
+            await self._servers.refresh(show)
+
+    def prompt_call(self, message: str) -> PromptCall | None:
+        """Return the prompt of an MCP server that a message chooses, or None."""
+        servers = self.session.settings.current.mcp_servers
+        if not servers or ":" not in message or not message.startswith("/"):
+            return None
+        from obsidian_agent.agent.mcp_resources import prompt_call
+
+        return prompt_call(message, servers)
+
+    @work(group="prompt", exclusive=True, exit_on_error=False)
+    async def insert_prompt(self, message: str, call: PromptCall) -> None:
+        """Replace the message that chose a prompt by the prompt's text, for the user to read."""
+        self.show_hint(f"Waiting for the MCP server {call.server}.")
+        try:
+            resources = await asyncio.to_thread(self.services.server_resources)
+            if resources is None:
+                self.show_hint("Prompts of MCP servers need a model. /model chooses one.")
+                return
+            text = await resources.prompt(call)
+        except ObsidianAgentError as error:
+            self.show_hint(str(error))
+            return
+        self.show_hint("Read it before you send it: the text comes from the server.")
+        prompt = self.panes.chat.prompt
+        if prompt.text.strip() == message:
+            prompt.accept()
+            prompt.text = text
+            prompt.move_cursor(prompt.document.end)
 
     # --- likely actions ---------------------------------------------------------------------------
 
