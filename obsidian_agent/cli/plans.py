@@ -51,11 +51,13 @@ def _list(options: argparse.Namespace, out: Output) -> Exit:
     rows = [_document(review(plan, plans)) for plan in waiting if plans is not None]
     if out.as_json:
         out.document({"plans": rows})
-    for row in rows:
+    for plan, row in zip(waiting, rows, strict=True):
         changes = "" if row["changes"] is None else f"  {counted(row['changes'], 'change')}"
         stale = "  changed since it was proposed" if row["stale"] else ""
         source = row["from"] or "you"
         out.line(f"{row['id']}  {row['created']}  {source}  {row['goal']}{changes}{stale}")
+        if plan.replacement:
+            out.line(f"              {plan.replacement}")
     if not rows:
         out.line("No plans are waiting.")
     return Exit.DONE

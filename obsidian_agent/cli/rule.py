@@ -206,7 +206,7 @@ def _log(options: argparse.Namespace, out: Output) -> Exit:
 def _described(outcome: RuleOutcome) -> str:
     text = outcome.reason
     if outcome.plan is not None:
-        text = f"{outcome.plan.goal}. It waits: obsidian-agent plans run {outcome.plan.id}"
+        text = f"{outcome.text}. It waits: obsidian-agent plans run {outcome.plan.id}"
     elif outcome.run_id is not None:
         text = f"{text} Undo with: obsidian-agent undo {outcome.run_id}"
     return f"{outcome.rule}: {text}"

@@ -51,7 +51,7 @@ from obsidian_agent.services.focus import Focus
 from obsidian_agent.services.open_vault import OpenVault
 from obsidian_agent.services.plans import Plans
 from obsidian_agent.services.run_context import run_context
-from obsidian_agent.services.waiting_plans import WaitingPlans
+from obsidian_agent.services.waiting_plans import ProposedResult, WaitingPlans
 from obsidian_agent.tools.core.tool import RunContext, ToolContext
 from obsidian_agent.vault.views.changes import ChangeSet
 from obsidian_agent.vault.views.overlay import OverlayVault
@@ -296,7 +296,7 @@ class SharedVault(Struct, frozen=True):
             checked.plan.to_json(),
             source=self.client,
             now=self.vault.clock(),
-            changes=None if preview is None else len(preview["changes"]),
+            result=ProposedResult(changes=None if preview is None else len(preview["changes"])),
         )
         self._note_proposal(waiting.id, goal=checked.plan.goal[:200])
         message = (

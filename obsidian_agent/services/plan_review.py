@@ -12,7 +12,7 @@ from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.services.plans import Plans, PreviewOptions
-from obsidian_agent.services.waiting_plans import WaitingPlan, WaitingPlans
+from obsidian_agent.services.waiting_plans import ProposedResult, WaitingPlan, WaitingPlans
 from obsidian_agent.terminal_text import counted
 from obsidian_agent.vault.views.changes import NetChange, content_hash
 
@@ -84,6 +84,19 @@ def review(plan: WaitingPlan, plans: Plans) -> PlanReview:
     return PlanReview(plan, preview, preview.errors[0] if preview.errors else None)
 
 
+def contains(preview: Preview, plan: WaitingPlan, plans: Plans) -> bool:
+    """Return whether a preview does everything that a waiting plan would do now. Blocks.
+
+    A plan that would do nothing now is contained; one that cannot run now is not.
+    """
+    if len(preview.change_set.changes) > MAX_EFFECTS:
+        return False
+    now = review(plan, plans)
+    if now.preview is None or now.problem is not None:
+        return False
+    return set(effects_of(preview)).issuperset(effects_of(now.preview))
+
+
 def apply_unchanged(waiting: WaitingPlans, plans: Plans) -> tuple[list[WaitingPlan], int]:
     """Run the waiting plans that do exactly what their proposals said, the oldest first.
 
@@ -117,7 +130,13 @@ def apply_reviewed(row: PlanReview, waiting: WaitingPlans, plans: Plans) -> Prob
 
 
 def put_aside(
-    waiting: WaitingPlans, preview: Preview, *, source: str, now: datetime, is_whole: bool = True
+    waiting: WaitingPlans,
+    preview: Preview,
+    *,
+    source: str,
+    now: datetime,
+    is_whole: bool = True,
+    replaces: int = 0,
 ) -> WaitingPlan:
     """Store a plan with its values, to be decided on later. Raises OSError.
 
@@ -127,14 +146,12 @@ def put_aside(
     for name, parameter in document.get("parameters", {}).items():
         if name in preview.context.params:
             parameter["default"] = preview.context.params[name]
-    return waiting.add(
-        document,
-        source=source,
-        now=now,
-        plan_hash=preview.plan_hash if is_whole else None,
-        changes=len(preview.change_set.changes),
-        effects=effects_of(preview),
+    result = ProposedResult(
+        preview.plan_hash if is_whole else None,
+        len(preview.change_set.changes),
+        effects_of(preview),
     )
+    return waiting.add(document, source=source, now=now, result=result, replaces=replaces)
 
 
 def effects_of(preview: Preview) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import contextlib
 import json
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +24,7 @@ from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Pr
 from obsidian_agent.offline.recipe import packaged, recipe_named
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.services.plan_review import effects_of
+from obsidian_agent.services.plan_review import contains, put_aside
 from obsidian_agent.services.plans import PreviewOptions
 from obsidian_agent.services.session import Session
 from obsidian_agent.services.waiting_plans import WaitingPlan, WaitingPlans
@@ -92,6 +92,15 @@ class RuleOutcome(Struct, frozen=True):
     plan: WaitingPlan | None = None
     reason: str = ""
     run_id: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The goal of the plan and the plans that it replaces, or the reason."""
+        if self.plan is None:
+            return self.reason
+        if not self.plan.replaces:
+            return self.plan.goal
+        return f"{self.plan.goal}. {self.plan.replacement}"
 
 
 class RuleStore:
@@ -201,7 +210,7 @@ class RuleStore:
             "rule": outcome.rule,
             "plan": outcome.plan.id if outcome.plan is not None else None,
             "run": outcome.run_id,
-            "text": outcome.plan.goal if outcome.plan is not None else outcome.reason,
+            "text": outcome.text,
         }
         with contextlib.suppress(OSError):
             append_json(self._log, [entry])
@@ -367,26 +376,21 @@ class RuleRunner:
                 return RuleOutcome(rule.name, reason=reason, run_id=result.run_id), ""
         plan_hash = preview.plan_hash or ""
         earlier = [plan for plan in self._plans.all() if plan.source == rule.source]
-        same = [plan for plan in earlier if plan.plan_hash == plan_hash]
-        if same:
-            self._drop(plan for plan in earlier if plan is not same[0])
+        if any(plan.plan_hash == plan_hash for plan in earlier):
             return RuleOutcome(rule.name, reason="The same plan waits already."), plan_hash
         if rule.proposed == plan_hash and not rule.cron:
             return RuleOutcome(rule.name, reason="You dropped this plan."), rule.proposed
-        waiting = self._plans.add(
-            preview.approved_plan.to_json(),
+        contained = [plan for plan in earlier if contains(preview, plan, self._session.plans)]
+        waiting = put_aside(
+            self._plans,
+            preview,
             source=rule.source,
             now=now,
-            plan_hash=plan_hash,
-            changes=len(preview.change_set.changes),
-            effects=effects_of(preview),
+            replaces=sum(1 + plan.replaces for plan in contained),
         )
-        self._drop(earlier)
-        return RuleOutcome(rule.name, waiting), plan_hash
-
-    def _drop(self, plans: Iterable[WaitingPlan]) -> None:
-        for plan in plans:
+        for plan in contained:
             self._plans.drop(plan.id)
+        return RuleOutcome(rule.name, waiting), plan_hash
 
     def _preview(self, rule: Rule, now: datetime) -> Preview | Problem:
         try:

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.state_files import replace_file
+from obsidian_agent.terminal_text import counted
 
 MAX_WAITING: Final = 100
 """Plans that wait at once; the oldest are dropped."""
@@ -30,12 +31,27 @@ _ID: Final = re.compile(r"[0-9a-f]{12}")
 _MAX_BYTES: Final = 8 << 20
 
 
+class ProposedResult(Struct, frozen=True):
+    """The result of a plan in the preview when it was proposed.
+
+    `plan_hash` and `changes`, the number of changed paths, are None without a preview. `effects`
+    describe each of its changes, for a comparison with a later preview.
+    """
+
+    plan_hash: str | None = None
+    changes: int | None = None
+    effects: tuple[str, ...] = ()
+
+
+UNKNOWN_RESULT: Final = ProposedResult()
+
+
 class WaitingPlan(Struct, frozen=True, kw_only=True):
     """A valid plan that waits.
 
-    `source` says who proposed it ("" for the user), `created` is ISO 8601. `plan_hash` and
-    `changes`, the number of changed paths, are those of the preview when it was proposed; None if
-    there was none. `effects` describe each of its changes, for a comparison with a later preview.
+    `source` says who proposed it ("" for the user), `created` is ISO 8601. `plan_hash`, `changes`
+    and `effects` are those of its `ProposedResult`.
+    `replaces` is the number of earlier plans that it took the place of, because it contains them.
     """
 
     id: str
@@ -46,6 +62,14 @@ class WaitingPlan(Struct, frozen=True, kw_only=True):
     plan_hash: str | None = None
     changes: int | None = None
     effects: tuple[str, ...] = ()
+    replaces: int = 0
+
+    @property
+    def replacement(self) -> str:
+        """The sentence about the plans that it replaces, "" without any."""
+        if not self.replaces:
+            return ""
+        return f"Replaces {counted(self.replaces, 'earlier plan')}, which it contains"
 
 
 class WaitingPlans:
@@ -63,9 +87,8 @@ class WaitingPlans:
         *,
         source: str,
         now: datetime,
-        plan_hash: str | None = None,
-        changes: int | None = None,
-        effects: tuple[str, ...] = (),
+        result: ProposedResult = UNKNOWN_RESULT,
+        replaces: int = 0,
     ) -> WaitingPlan:
         """Store a valid plan. Raises OSError."""
         waiting = WaitingPlan(
@@ -74,16 +97,18 @@ class WaitingPlans:
             goal=str(plan.get("goal", "")),
             created=now.isoformat(timespec="seconds"),
             plan=plan,
-            plan_hash=plan_hash,
-            changes=changes,
-            effects=effects,
+            plan_hash=result.plan_hash,
+            changes=result.changes,
+            effects=result.effects,
+            replaces=replaces,
         )
         document = {
             "client": source,
             "created": waiting.created,
-            "planHash": plan_hash,
-            "changes": changes,
-            "effects": effects,
+            "planHash": result.plan_hash,
+            "changes": result.changes,
+            "effects": result.effects,
+            "replaces": replaces,
             "plan": plan,
         }
         replace_file(self._file(waiting.id), json.dumps(document).encode("ascii"))
@@ -126,6 +151,7 @@ class WaitingPlans:
             plan = document["plan"]
             plan_hash, changes = document.get("planHash"), document.get("changes")
             effects = document.get("effects") or ()
+            replaces = document.get("replaces")
             return WaitingPlan(
                 id=plan_id,
                 source=str(document.get("client", "")),
@@ -135,6 +161,7 @@ class WaitingPlans:
                 plan_hash=plan_hash if isinstance(plan_hash, str) else None,
                 changes=changes if isinstance(changes, int) else None,
                 effects=tuple(str(effect) for effect in effects),
+                replaces=replaces if isinstance(replaces, int) else 0,
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None

@@ -11,7 +11,7 @@ import pytest
 from obsidian_agent.bootstrap import Wiring, build_session, proposals_folder
 from obsidian_agent.services.overview import Overview, overview
 from obsidian_agent.services.session import Session
-from obsidian_agent.services.waiting_plans import WaitingPlans
+from obsidian_agent.services.waiting_plans import ProposedResult, WaitingPlans
 from support import MakeVault
 
 NOTES = {
@@ -77,7 +77,7 @@ def test_it_names_what_waits_and_the_last_run_that_changed_something(
     waiting = WaitingPlans(proposals_folder(wiring))
     preview = session.plans.dry_run(PLAN)
     now = datetime(2026, 11, 23, tzinfo=UTC)
-    waiting.add(PLAN, source="Claude", now=now, plan_hash=preview.plan_hash, changes=1)
+    waiting.add(PLAN, source="Claude", now=now, result=ProposedResult(preview.plan_hash, 1))
     session.plans.apply(preview, lambda event: None, threading.Event())
     start = overview(session, waiting)
     assert [plan.source for plan in start.waiting] == ["Claude"]

@@ -129,11 +129,31 @@ def test_a_rule_of_notes_proposes_what_is_new_and_nothing_twice(call: Call, tmp_
     (second,) = call("rule", "run")[1]["proposals"]
     waiting = call("plans", "list")[1]["plans"]
     assert [plan["id"] for plan in waiting] == [second["id"]]
+    assert call("rule", "log")[1]["entries"][0]["text"].endswith(
+        ". Replaces 1 earlier plan, which it contains"
+    )
     call("plans", "drop", second["id"])
     assert call("rule", "run")[1] == {"proposals": []}
     assert call("rule", "list")[1]["rules"][0].keys() == {"name", "when", "then", "last"}
     assert call("rule", "remove", "Done", "--yes")[0] == 0
     assert call("rule", "run", "Done")[1]["errors"][0]["code"] == "RULE_NOT_FOUND"
+
+
+def test_a_plan_that_the_newer_one_does_not_contain_waits_beside_it(
+    call: Call, tmp_path: Path
+) -> None:
+    rule = ("rule", "add", "Done", "--notes", "tag:#done", "--recipe", "move")
+    call(*rule, "--param", "folder=Archive")
+    (first,) = call("rule", "run")[1]["proposals"]
+    call(*rule, "--param", "folder=Old")
+    (second,) = call("rule", "run")[1]["proposals"]
+    (tmp_path / "vault" / "B.md").write_text("#done\n")
+    (third,) = call("rule", "run")[1]["proposals"]
+    waiting = [plan["id"] for plan in call("plans", "list")[1]["plans"]]
+    assert set(waiting) == {first["id"], third["id"]}, "only the second is contained"
+    texts = [entry["text"] for entry in call("rule", "log")[1]["entries"]]
+    assert [text.count("Replaces 1 earlier plan") for text in texts] == [1, 0, 0]
+    assert second["id"] not in waiting
 
 
 def test_a_rule_of_times_waits_for_its_time(call: Call) -> None:

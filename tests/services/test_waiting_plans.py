@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.services.waiting_plans import KEPT_DAYS, MAX_WAITING, WaitingPlans
+from obsidian_agent.services.waiting_plans import (
+    KEPT_DAYS,
+    MAX_WAITING,
+    ProposedResult,
+    WaitingPlans,
+)
 
 NOW = datetime(2026, 11, 23, 8, 30, tzinfo=UTC)
 PLAN = {"version": "1.0", "goal": "Tidy up", "riskLevel": "writes", "steps": []}
@@ -16,7 +21,7 @@ PLAN = {"version": "1.0", "goal": "Tidy up", "riskLevel": "writes", "steps": []}
 
 def test_plans_wait_in_files_newest_first(tmp_path: Path) -> None:
     plans = WaitingPlans(tmp_path)
-    first = plans.add(PLAN, source="Claude", now=NOW, plan_hash="h", changes=3)
+    first = plans.add(PLAN, source="Claude", now=NOW, result=ProposedResult("h", 3))
     second = plans.add(PLAN, source="", now=NOW + timedelta(hours=1))
     assert WaitingPlans(tmp_path).all() == [second, first]
     assert (first.goal, first.created) == ("Tidy up", "2026-11-23T08:30:00+00:00")

@@ -8,7 +8,7 @@ from typing import Any
 
 from obsidian_agent.bootstrap import Wiring, build_session, open_rules, proposals_folder
 from obsidian_agent.services.rules import Rule
-from obsidian_agent.services.waiting_plans import WaitingPlans
+from obsidian_agent.services.waiting_plans import ProposedResult, WaitingPlans
 from obsidian_agent.tui.screens.waiting import WaitingList, WaitingScreen
 from support import MakeVault
 from tui.driving import driving_real
@@ -34,7 +34,7 @@ def wiring_with(make_vault: MakeVault, folder: Path, *plans: dict[str, Any]) -> 
     for number, document in enumerate(plans):
         preview = session.plans.dry_run(document)
         now = NOW + timedelta(minutes=number)
-        waiting.add(document, source="Claude", now=now, plan_hash=preview.plan_hash, changes=1)
+        waiting.add(document, source="Claude", now=now, result=ProposedResult(preview.plan_hash, 1))
     return wiring
 
 

@@ -67,6 +67,8 @@ class WaitingList(VirtualList["PlanReview"]):
         source = terminal_text.shortened(plan.source or "you", 40)
         when = terminal_text.line(plan.created[:16].replace("T", " "))
         changes = "" if row.changes is None else f"  {counted(row.changes, 'change')}"
+        if plan.replaces:
+            changes += f" · replaces {counted(plan.replaces, 'earlier plan')}"
         warning = ""
         if row.problem is not None:
             warning = f"  ! {terminal_text.shortened(row.problem.message, 80)}"
