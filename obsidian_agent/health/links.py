@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set
@@ -17,7 +16,7 @@ from obsidian_agent.health.names import has_placeholder, is_date
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.links.graph import links_of, links_where, means_note, unresolved_name
 from obsidian_agent.vault.links.resolve import file_name, is_relative, link_key, target_name
-from obsidian_agent.vault.links.spelling import spelling_key
+from obsidian_agent.vault.links.spelling import folder_fits, spelling_key
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.markdown.note import scan_lossy
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
@@ -100,25 +99,12 @@ def _unresolved(evidence: _Evidence, lost: _Lost) -> HealthFinding:
         subject=lost.name,
         text=f"“{lost.name}” leads nowhere.",
         evidence=reason if len(files) <= 1 else f"{len(files)} notes: {reason}",
-        repair=Repair(tuple(choices), preselected=len(files) == 1 and _may_mean(lost, files[0])),
+        repair=Repair(tuple(choices), preselected=len(files) == 1 and _fits(lost, files[0])),
     )
 
 
-def _may_mean(lost: _Lost, file: VaultPath) -> bool:
-    """Return whether a name that also names a folder can mean a file.
-
-    A file of that name may have moved. But of "Flights/Overview" and a note with the title
-    "Overview", only the folder says whether they are the same.
-    """
-    target = lost.link.target
-    if "/" not in target or target_name(target) == file_name(file):
-        return True
-    folder = posixpath.dirname(target)
-    if is_relative(target):
-        folder = posixpath.normpath(posixpath.join(lost.source.parent.text, folder))
-    named = [spelling_key(name) for name in folder.split("/") if name not in ("", ".")]
-    actual = [spelling_key(name) for name in file.parent.parts]
-    return actual[-len(named) :] == named
+def _fits(lost: _Lost, file: VaultPath) -> bool:
+    return folder_fits(lost.link.target, lost.source, file)
 
 
 def _retarget(lost: _Lost, file: VaultPath) -> RepairChoice:

@@ -30,7 +30,7 @@ from obsidian_agent.vault.links.link_text import (
     target_edit,
 )
 from obsidian_agent.vault.links.resolve import file_name, link_key
-from obsidian_agent.vault.links.spelling import spelling_key
+from obsidian_agent.vault.links.spelling import folder_fits, spelling_key
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.markdown.note import scan_text
 from obsidian_agent.vault.paths import path as paths
@@ -112,10 +112,11 @@ def get_unresolved_links(args: LinksInput, ctx: ToolContext) -> Proposal[Items[L
 
 
 class _Lost(Struct):
-    """A name without a file, and the notes that link to it."""
+    """A name without a file, the first note that links to it, and the links of each note."""
 
     name: str
     note: bool
+    source: VaultPath
     sources: dict[str, int] = field(default_factory=dict)
 
 
@@ -126,7 +127,7 @@ def _lost(args: NotesInput, ctx: ToolContext, problems: list[Problem]) -> list[_
     for source in args.notes(ctx):
         for link in dead_links(index, source, ctx, problems):
             name = unresolved_name(link.target)
-            lost = names.setdefault(link_key(name), _Lost(name, means_note(link.target)))
+            lost = names.setdefault(link_key(name), _Lost(name, means_note(link.target), source))
             lost.sources[source.text] = lost.sources.get(source.text, 0) + 1
     return sorted(names.values(), key=lambda lost: lost.name.casefold())
 
@@ -195,7 +196,7 @@ def suggest_links(args: SuggestLinksInput, ctx: ToolContext) -> Proposal[Items[L
     """Suggest targets for links that lead nowhere.
 
     A suggestion is the only file whose name differs just in case, spaces, punctuation, emoji or
-    Unicode form.
+    Unicode form, and that lies in the folder that the link may name.
     """
     problems: list[Problem] = []
     files: dict[tuple[bool, str], list[VaultPath]] = {}
@@ -206,7 +207,7 @@ def suggest_links(args: SuggestLinksInput, ctx: ToolContext) -> Proposal[Items[L
     for lost in _lost(args, ctx, problems):
         key = spelling_key(lost.name.rpartition("/")[2])
         matches = files.get((lost.note, key), []) if key else []
-        if len(matches) == 1:
+        if len(matches) == 1 and folder_fits(lost.name, lost.source, matches[0]):
             items.append(
                 LinkSuggestion(
                     name=lost.name,

@@ -20,15 +20,14 @@ _PROTECTED: Final = expression(
 """Words that are not plain text: links, code, addresses, footnotes, tags."""
 
 
-def mention_pattern(names: list[str]) -> regex.Pattern[str]:
-    """Return a case-insensitive pattern for any of the names, long ones first, as whole words."""
+def mention_pattern(names: list[str], *, ignore_case: bool = True) -> regex.Pattern[str]:
+    """Return a pattern for any of the names, long ones first, as whole words."""
     alternatives = (
         r"[ \t]+".join(map(regex.escape, name.split()))
         for name in sorted(names, key=len, reverse=True)
     )
-    return regex.compile(
-        rf"(?<![\w/#])(?:{'|'.join(alternatives)})(?![\w/])", regex.IGNORECASE | regex.FULLCASE
-    )
+    flags = regex.IGNORECASE | regex.FULLCASE if ignore_case else 0
+    return regex.compile(rf"(?<![\w/#])(?:{'|'.join(alternatives)})(?![\w/])", flags)
 
 
 def with_links(

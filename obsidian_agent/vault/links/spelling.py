@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import unicodedata
 from typing import Final
 
 from obsidian_agent.expression import unicode_expression
+from obsidian_agent.vault.links.resolve import file_name, is_relative, target_name
+from obsidian_agent.vault.paths.path import VaultPath
 
 _SEPARATORS: Final = unicode_expression(r"[\s\p{P}\p{Z}\p{So}\p{Sk}\p{Cf}\ufe0f]+")
 _BETWEEN_DIGITS: Final = unicode_expression(r"(?<=\p{N})[\s\p{P}\p{Z}]+(?=\p{N})")
@@ -33,3 +36,19 @@ def folded_key(name: str) -> str:
     """Return the `spelling_key` of a name with any characters."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     return str(_SEPARATORS.sub("", _BETWEEN_DIGITS.sub("\0", folded)))
+
+
+def folder_fits(target: str, source: VaultPath, file: VaultPath) -> bool:
+    """Return whether a link in `source` that may also name a folder can mean a file.
+
+    A file of exactly that name may have moved. But of "Flights/Overview" and a note with the title
+    "Overview", only the folder says whether they are the same.
+    """
+    if "/" not in target or target_name(target) == file_name(file):
+        return True
+    folder = posixpath.dirname(target)
+    if is_relative(target):
+        folder = posixpath.normpath(posixpath.join(source.parent.text, folder))
+    named = [spelling_key(name) for name in folder.split("/") if name not in ("", ".")]
+    actual = [spelling_key(name) for name in file.parent.parts]
+    return actual[-len(named) :] == named

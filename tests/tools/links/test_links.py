@@ -120,7 +120,8 @@ def test_files_too_and_one_folder(bench):
     [
         ("ann-lee", "People/Ann Lee.md"),
         ("AnnLee", "People/Ann Lee.md"),
-        ("Old/Ann Lee", "People/Ann_Lee!.md"),
+        ("Old/Ann Lee", None),
+        ("people/Ann Lee", "People/Ann_Lee!.md"),
         ("Week 7", "week7.md"),
         ("ﬁle", "File.md"),
         ("Cafe\u0301 Notes", "Café, notes.md"),
@@ -139,6 +140,13 @@ def test_a_suggestion_is_the_same_name_spelled_otherwise(bench, name, file):
     files = dict.fromkeys([*near, *([file] if file else [])], "") | {"a.md": f"[[{name}]]\n"}
     items = bench(files).run("vault.suggestLinks", path="a.md")["items"]
     assert [item["path"] for item in items] == ([file] if file else [])
+
+
+def test_a_folder_in_a_link_has_to_fit(bench):
+    files = {"a.md": "[[Work/Ann-Lee]] [[People/Bob-Ray]]", "People/Ann Lee.md": ""}
+    files["People/Bob Ray.md"] = ""
+    items = bench(files).run("vault.suggestLinks")["items"]
+    assert [item["path"] for item in items] == ["People/Bob Ray.md"]
 
 
 def test_a_tie_is_no_suggestion(bench):
