@@ -35,9 +35,9 @@ _INDEX_CHECKS: Final[tuple[tuple[frozenset[FindingKind], Check], ...]] = (
     (frozenset(("property-value",)), property_values),
     (frozenset(("unused-attachment",)), unused_attachments),
     (frozenset(("stale-note",)), stale_notes),
+    (frozenset(("unlinked-note",)), unlinked_notes),
 )
 _TEXT_CHECKS: Final[tuple[tuple[frozenset[FindingKind], TextCheck], ...]] = (
-    (frozenset(("unlinked-note",)), unlinked_notes),
     (frozenset(("empty-note",)), empty_notes),
     (frozenset(("duplicate-note",)), duplicate_notes),
     (frozenset(("similar-note",)), similar_notes),

@@ -1,143 +1,247 @@
-"""Findings about notes without links, with links proposed from mentions in other notes."""
+"""Findings about notes without links, with links proposed where a name is mentioned."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from itertools import islice
 from typing import Final, NamedTuple
 
 from obsidian_agent.errors import Problem
-from obsidian_agent.health.digests import Digests
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
 from obsidian_agent.health.names import is_date
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.links.mentions import mention_pattern, with_links
-from obsidian_agent.vault.paths.path import ROOT, VaultPath
+from obsidian_agent.vault.paths.path import VaultPath
 
 _WORD: Final = re.compile(r"\w+")
+_TITLE: Final = re.compile(r"^# +(.+?)[ \t#]*\r?$", re.MULTILINE)
 _BLANKS: Final = bytes(
     byte if byte >= 128 or chr(byte).isalnum() or byte == ord("_") else ord(" ")
     for byte in range(256)
 )
-"""Turns ASCII punctuation into blanks."""
+_PUNCTUATION: Final = re.compile(
+    rb"\xe2\x80[\x80-\xbf]|\xc2[\xa0-\xbf]|\xe3\x80[\x80-\x9f]|\xef\xbc[\x80-\x9f]"
+)
+"""Turn ASCII and other punctuation into blanks."""
+_BEFORE: Final = r"(?<![\w/#.@\[{-])"
+_AFTER: Final = r"(?![\w/\]}-]|\.\w)"
+"""No parts of longer words, addresses, tags and names of files are mentions."""
 _MIN_LETTERS: Final = 4
-_MAX_SOURCES: Final = 5
+_MAX_CHOICES: Final = 5
 _TOO_COMMON: Final = 20
 """A name that more notes mention is an everyday word."""
+_SAMPLE: Final = 500
+"""Notes by whose texts the rarest word of a name is chosen."""
 
 
 class _Name(NamedTuple):
-    """A specific name of a note, as it is written, and in lower case."""
+    """A name of a note, as it is written and in lower case, and the words of the latter."""
 
     note: VaultPath
     text: str
     lowered: str
+    words: frozenset[bytes]
 
 
-def unlinked_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
+class _Mention(NamedTuple):
+    """A text in one note that is a name of another."""
+
+    source: VaultPath
+    note: VaultPath
+    text: str
+
+
+def unlinked_notes(survey: VaultSurvey) -> Iterator[HealthFinding]:
     """Yield the notes without links to or from other notes, empty ones left out."""
-    unlinked = [
-        note
-        for note, digest in digests.of.items()
-        if not digest.is_empty
-        and not survey.backlinks.get(note)
+    unlinked = {
+        note: text
+        for note in survey.notes
+        if not survey.backlinks.get(note)
         and not any(file.is_note and file != note for file in survey.linked_files(note))
         and not any(file.suffix == ".canvas" for file in survey.linked_files(note))
-    ]
-    mentions = _mentions(survey, unlinked)
+        and (text := _text(survey.index.text(note))).strip("\ufeff \t\r\n")
+    }
+    mentions = _Mentions(survey, unlinked).by_note() if unlinked else {}
     for note in unlinked:
-        sources = mentions.get(note, [])
+        own = mentions.get(note, [])
+        sources = ", ".join(mention.source.text for mention in own if mention.note == note)
+        others = ", ".join(mention.note.text for mention in own if mention.source == note)
+        evidence = [f"mentioned in {sources}"] if sources else []
+        evidence += [f"mentions {others}"] if others else []
         yield HealthFinding(
             kind="unlinked-note",
             path=note.text,
             subject="",
             text="No note links here, and the note links to no other.",
-            evidence=f"mentioned in {', '.join(source.text for source in sources)}"
-            if sources
-            else "",
-            repair=Repair(tuple(_link(note, source) for source in sources)) if sources else None,
+            evidence="; ".join(evidence),
+            repair=Repair(tuple(map(_link, own))) if own else None,
         )
 
 
-def _link(note: VaultPath, source: VaultPath) -> RepairChoice:
-    args = {"files": [source.text], "to": note.text, "occurrences": "first"}
-    step = RepairStep("vault.linkMentions", args)
-    return RepairChoice(f"Link “{note.stem}” in {source.text}", (step,))
-
-
-def _mentions(survey: VaultSurvey, notes: list[VaultPath]) -> dict[VaultPath, list[VaultPath]]:
-    """Return the notes that mention the specific names of other notes.
-
-    A name of several words is found in any case, one of a single word only as it is written.
-    """
-    owners = Counter(
-        name
-        for note in survey.notes
-        for name in {text.lower() for text in (note.stem, *survey.facts[note].aliases)}
-    )
-    names: dict[bytes, list[_Name]] = defaultdict(list)
-    for note in notes:
-        for text in (note.stem, *survey.facts[note].aliases):
-            words = _WORD.findall(text.lower())
-            # A name of several notes, such as "README", means none of them.
-            if owners[text.lower()] == 1 and _is_specific(text, words):
-                # The longest word of a name is the rarest; ASCII needs no decoding.
-                rarest = max(words, key=lambda word: (word.isascii(), len(word))).encode()
-                names[rarest].append(_Name(note, text, text.lower()))
-    if not names:
-        return {}
-    is_ascii = all(word.isascii() for word in names)
-    mentions: dict[VaultPath, list[VaultPath]] = defaultdict(list)
-    for source, data in survey.index.texts(ROOT):
-        if isinstance(data, Problem) or survey.is_template(source):
-            continue
-        lower = data.lower() if is_ascii else _in_lower_case(data)
-        words_of_names = names.keys() & lower.translate(_BLANKS).split()
-        if not words_of_names:
-            continue
-        text = data.decode("utf-8", "replace")
-        lowered = text.lower()
-        for name in (name for word in words_of_names for name in names[word]):
-            if (
-                name.lowered in lowered
-                and _mentions_name(source, name, text, mentions[name.note])
-                and _can_link(survey, name.note, text)
-            ):
-                mentions[name.note].append(source)
-    return {
-        note: sources[:_MAX_SOURCES]
-        for note, sources in mentions.items()
-        if 0 < len(sources) <= _TOO_COMMON
+def _link(mention: _Mention) -> RepairChoice:
+    args = {
+        "files": [mention.source.text],
+        "to": mention.note.text,
+        "text": mention.text,
+        "occurrences": "first",
     }
+    step = RepairStep("vault.linkMentions", args)
+    title = f"Link “{mention.text}” in {mention.source.text} to {mention.note.text}"
+    return RepairChoice(title, (step,))
 
 
-def _in_lower_case(data: bytes) -> bytes:
-    if data.isascii():
-        return data.lower()
-    return data.decode("utf-8", "replace").lower().encode()
+def _text(data: bytes | Problem) -> str:
+    return data.decode("utf-8", "replace") if isinstance(data, bytes) else ""
 
 
-def _mentions_name(source: VaultPath, name: _Name, text: str, sources: Sequence[VaultPath]) -> bool:
-    """Return whether another note that is not in `sources` yet has a name as whole words."""
-    if source == name.note or len(sources) > _TOO_COMMON or source in sources:
+class _Mentions:
+    """The mentions of notes without links in other notes, and of other notes in them.
+
+    A name of several words is found in any case. One of a single word is found as it is written,
+    within a sentence, unless the vault has the word in lower case too. A name of several notes,
+    such as "README", means none of them.
+    """
+
+    def __init__(self, survey: VaultSurvey, unlinked: dict[VaultPath, str]) -> None:
+        self._survey = survey
+        self._unlinked = unlinked
+        names = [name for note in survey.notes for name in self._names(note)]
+        owners = Counter(lowered for _, lowered in {(name.note, name.lowered) for name in names})
+        names = [name for name in names if owners[name.lowered] == 1]
+        frequency = self._frequency()
+        self._all: dict[bytes, list[_Name]] = defaultdict(list)
+        self._own: dict[bytes, list[_Name]] = defaultdict(list)
+        """The names of all notes and of those without links, by their rarest word."""
+        self._everyday: set[str] = set()
+        """Single words that are no names, because they are also written in lower case."""
+        for name in names:
+            rarest = min(name.words, key=lambda word: (frequency[word], -len(word), word))
+            self._all[rarest].append(name)
+            # All notes are searched for single words in lower case.
+            if name.note in unlinked or len(name.words) == 1:
+                self._own[rarest].append(name)
+
+    def by_note(self) -> dict[VaultPath, list[_Mention]]:
+        """Return the mentions that can become links, by the note that they would connect."""
+        sources: Counter[VaultPath] = Counter()
+        mentions: list[_Mention] = []
+        for mention in self._search():
+            sources[mention.note] += 1
+            mentions.append(mention)
+        by_note: dict[VaultPath, list[_Mention]] = defaultdict(list)
+        for mention in mentions:
+            if sources[mention.note] > _TOO_COMMON or mention.text.lower() in self._everyday:
+                continue
+            for note in (mention.note, mention.source):
+                listed = by_note[note]
+                if (
+                    note in self._unlinked
+                    and len(listed) < _MAX_CHOICES
+                    and self._can_link(mention)
+                ):
+                    listed.append(mention)
+        return by_note
+
+    def _names(self, note: VaultPath) -> Iterator[_Name]:
+        """Yield the specific names of a note, and the title of one without links."""
+        title = _TITLE.search(self._unlinked.get(note, ""))
+        texts = [note.stem, *self._survey.facts[note].aliases, *([title[1]] if title else ())]
+        for text in dict.fromkeys(text.strip() for text in texts):
+            if _is_specific(text):
+                lowered = text.lower()
+                yield _Name(note, text, lowered, frozenset(_words(text.encode("utf-8", "replace"))))
+
+    def _frequency(self) -> Counter[bytes]:
+        """Return how many notes of a sample have each word."""
+        frequency: Counter[bytes] = Counter()
+        step = max(1, len(self._survey.notes) // _SAMPLE)
+        for note in islice(self._survey.notes, 0, None, step):
+            data = self._survey.index.text(note)
+            if isinstance(data, bytes):
+                frequency.update(set(_words(data)))
+        return frequency
+
+    def _search(self) -> Iterator[_Mention]:
+        for source in self._survey.notes:
+            data = self._survey.index.text(source)
+            if isinstance(data, Problem):
+                continue
+            names = self._all if source in self._unlinked else self._own
+            listed = _words(data)
+            hits = names.keys() & listed
+            if not hits:
+                continue
+            words = set(listed)
+            candidates = [name for word in hits for name in names[word] if name.words <= words]
+            if not candidates:
+                continue
+            text = data.decode("utf-8", "replace")
+            lowered = text.lower()
+            notes = {source}
+            for name in sorted(candidates, key=_by_length):
+                if name.note in notes or name.lowered not in lowered:
+                    continue
+                mentioned = self._mentioned(name, text)
+                if mentioned and (source in self._unlinked or name.note in self._unlinked):
+                    notes.add(name.note)
+                    yield _Mention(source, name.note, mentioned)
+
+    def _mentioned(self, name: _Name, text: str) -> str:
+        """Return a name as a text has it, as whole words, or "" if it has not."""
+        if _has_several_words(name.text):
+            pattern = r"[ \t]+".join(map(re.escape, name.text.split()))
+            match = re.search(f"{_BEFORE}{pattern}{_AFTER}", text, re.IGNORECASE)
+            return match[0] if match is not None else ""
+        word = re.escape(name.text)
+        if name.text != name.lowered and re.search(f"{_BEFORE}{word.lower()}{_AFTER}", text):
+            self._drop(name)
+            return ""
+        before = "" if _is_distinctive(name.text) else r"(?<=[\w,;)] )"
+        match = re.search(f"{_BEFORE}{before}{word}{_AFTER}", text)
+        return match[0] if match is not None else ""
+
+    def _drop(self, name: _Name) -> None:
+        """Search for a single word no longer, because it is an everyday one."""
+        self._everyday.add(name.lowered)
+        (word,) = name.words
+        for names in (self._all, self._own):
+            names[word].remove(name)
+            if not names[word]:
+                del names[word]
+
+    def _can_link(self, mention: _Mention) -> bool:
+        """Return whether `vault.linkMentions` can put a link in the place of a mention."""
+        text = _text(self._survey.index.text(mention.source))
+        pattern = mention_pattern([mention.text], ignore_case=False)
+        return with_links(text, pattern, mention.note.stem, first=True)[1] > 0
+
+
+def _words(data: bytes) -> list[bytes]:
+    """Return the words of a text in lower case."""
+    if not data.isascii():
+        data = data.decode("utf-8", "replace").lower().encode()
+        data = _PUNCTUATION.sub(b" ", data)
+    return data.lower().translate(_BLANKS).split()
+
+
+def _by_length(name: _Name) -> tuple[int, str, str]:
+    """Sort the longest name first, which says most."""
+    return -len(name.text), name.text, name.note.text
+
+
+def _is_specific(name: str) -> bool:
+    """Return whether a name can be told from an everyday word."""
+    if is_date(name) or sum(char.isalpha() for char in name) < _MIN_LETTERS:
         return False
-    pattern = r"[ \t]+".join(map(re.escape, name.text.split()))
-    flags = re.IGNORECASE if " " in name.text.strip() else 0
-    return re.search(rf"(?<![\w/#\[-]){pattern}(?![\w/\]-])", text, flags) is not None
+    return _has_several_words(name) or _is_distinctive(name) or name[0].isupper()
 
 
-def _can_link(survey: VaultSurvey, note: VaultPath, text: str) -> bool:
-    """Return whether `vault.linkMentions` can put a link in the place of a mention."""
-    pattern = mention_pattern([note.stem, *survey.facts[note].aliases])
-    return with_links(text, pattern, note.stem, first=True)[1] > 0
+def _has_several_words(name: str) -> bool:
+    return len(_WORD.findall(name)) > 1
 
 
-def _is_specific(name: str, words: list[str]) -> bool:
-    letters = sum(char.isalpha() for char in name)
-    if not words or is_date(name) or letters < _MIN_LETTERS:
-        return False
-    if len(words) > 1:
-        return True
-    # "GraphQL" and "NumPy" are names; "Meeting" may be any word at the start of a sentence.
-    return any(char.isupper() or char.isdigit() for char in name[1:])
+def _is_distinctive(word: str) -> bool:
+    """Return whether a word is a name wherever it stands, such as "GraphQL" or "my_note"."""
+    return any(char.isupper() or char.isdigit() or char == "_" for char in word[1:])

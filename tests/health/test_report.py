@@ -157,14 +157,44 @@ def test_unlinked_notes_come_with_the_mentions_of_their_names(found: Examine) ->
         "Graph theory.md": PROSE,
         "Meeting.md": PROSE,
         "A.md": "About graph theory and a Meeting. [[B]]",
-        "B.md": PROSE,
+        "B.md": f"{PROSE} The meeting.",
         "Picture.md": "![[cat.png]]",
         "cat.png": "x",
     }
     by_path = {finding.path: finding for finding in found(files, "unlinked-note")}
     assert set(by_path) == {"Graph theory.md", "Meeting.md", "Picture.md"}
-    assert repairs(by_path["Graph theory.md"]) == (False, ["Link “Graph theory” in A.md"])
+    assert repairs(by_path["Graph theory.md"]) == (
+        False,
+        ["Link “graph theory” in A.md to Graph theory.md"],
+    )
     assert by_path["Meeting.md"].repair is None
+
+
+def test_unlinked_notes_come_with_the_names_of_other_notes_in_them(found: Examine) -> None:
+    files = {
+        "Log.md": "Met Ada Lovelace and saw “Orange cake” in Lisbon. Garden work, see my_note.",
+        "Ada Lovelace.md": "[[n1]]",
+        "n1.md": "# Orange cake\n[[Lisbon]]",
+        "Lisbon.md": "[[my_note]]",
+        "my_note.md": "[[Garden]] #lisbon",
+        "Garden.md": "[[n1]] The garden.",
+        "Orange cake.md": "# Other\nx",
+    }
+    by_path = {finding.path: finding for finding in found(files, "unlinked-note")}
+    assert by_path["Log.md"].evidence == (
+        "mentions Ada Lovelace.md, Orange cake.md, my_note.md, Lisbon.md"
+    )
+
+
+def test_the_text_of_a_mention_is_linked_and_no_other(found: Examine) -> None:
+    files = {
+        "Plan.md": "---\naliases: [Great garden plan]\n---\nx",
+        "A.md": "No plan but the great garden plan.",
+    }
+    by_path = {finding.path: finding for finding in found(files, "unlinked-note")}
+    repair = by_path["Plan.md"].repair
+    assert repair is not None
+    assert repair.choices[0].steps[0].args["text"] == "great garden plan"
 
 
 def test_a_name_of_several_notes_is_no_mention_of_one_of_them(found: Examine) -> None:

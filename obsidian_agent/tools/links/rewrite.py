@@ -549,6 +549,9 @@ class LinkMentionsInput(NotesInput):
         default="all", description="first: only the first mention in each note."
     )
     aliases: bool = Field(default=True, description="Whether its aliases count as its name.")
+    text: str = Field(
+        default="", description="Only this text, in this case, is a mention; by default any name."
+    )
 
 
 @tool("vault.linkMentions", Risk.WRITES)
@@ -556,7 +559,10 @@ def link_mentions(args: LinkMentionsInput, ctx: ToolContext) -> Proposal[Changed
     """Turn mentions of a note by its name or an alias into links; headings, code and tags stay."""
     target = find_file(ctx.view, args.to)
     names = [target.stem, *(ctx.view.index.facts(target).aliases if args.aliases else ())]
-    pattern = mention_pattern([name for name in names if name.strip()])
+    if args.text.strip():
+        pattern = mention_pattern([args.text], ignore_case=False)
+    else:
+        pattern = mention_pattern([name for name in names if name.strip()])
     name = LinkWriter(ctx.view).target(target)
     problems: list[Problem] = []
     counts: list[ChangedFile] = []

@@ -126,6 +126,12 @@ def test_only_the_first_one_and_never_in_the_note_itself(bench):
     assert vault.text("b.md").startswith("[[Ann Lee]] and Ann Lee (")
 
 
+def test_only_a_text_as_it_is_written_becomes_a_link(bench):
+    vault = bench({"Ann Lee.md": "---\naliases: [Annie]\n---\n", "a.md": "Ann Lee, annie, Annie\n"})
+    vault.run("vault.linkMentions", to="Ann Lee.md", text="Annie")
+    assert vault.text("a.md") == "Ann Lee, annie, [[Ann Lee|Annie]]\n"
+
+
 def test_code_over_several_lines_stays(bench):
     vault = bench({"Ann Lee.md": "", "a.md": "`one\nAnn Lee two` Ann Lee\n"})
     vault.run("vault.linkMentions", to="Ann Lee.md")
