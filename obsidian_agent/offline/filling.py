@@ -27,7 +27,7 @@ from obsidian_agent.offline.sentence import (
     cue_before,
     is_within,
 )
-from obsidian_agent.offline.values import read
+from obsidian_agent.offline.values import names_of, read
 from obsidian_agent.offline.words import (
     END,
     FUNCTION_WORDS,
@@ -74,6 +74,8 @@ _OF_NOTES: Final = ("is", "words", "links", "backlinks")
 """The keys of conditions whose words never choose an action."""
 _ALL: Final = NoteSet()
 _WHEN: Final = frozenset({"befor", "sinc"})
+_HAVING: Final = frozenset({"with", "without", "have", "property", "to"})
+"""Senses of the words by which a property exists, or does not, whatever its value."""
 _TO: Final = frozenset({"to", "into", "onto"})
 _ASSIGNS: Final = unicode_expression(r"\s*[:=]")
 _BEHIND_COLON: Final = unicode_expression(r"(?s)(?:：|:(?=\s|[^\x00-\x7f]))\s*(\S.*?)\s*$")
@@ -233,8 +235,9 @@ class Filling:
 
     def _value(self, spec: Input) -> Any:
         match spec.kind:
-            case "date":
-                return self._day(spec)
+            case "date" | "day":
+                day = self._day(spec)
+                return day if day is None else read(spec, day, self.parsed.around)
             case "choice":
                 return self._choice(spec)
             case "notes":
@@ -287,9 +290,10 @@ class Filling:
         return chosen
 
     def _describes_tasks(self, word: Word) -> bool:
-        """Return True for an adjective beside “tasks”; in Romance languages it is behind."""
-        after = self.parsed.after(word.end)
-        return after is not None and "task" in after.senses
+        """Return True for an adjective beside “tasks”: “open tasks”, “tareas abiertas”."""
+        before, after = self.parsed.between(0, word.start)[-1:], self.parsed.after(word.end)
+        is_behind = any("task" in other.senses and not other.text.isascii() for other in before)
+        return is_behind or (after is not None and "task" in after.senses)
 
     # --- names, quoted texts and days ---
 
@@ -428,7 +432,8 @@ class Filling:
         if spec.kind in _PROSE:
             names = self.parsed.names
             content = [word for word in content if not (word.is_small or is_within(word, names))]
-        if inside and not content:
+        is_series = spec.kind in ("newNote", "newName") and isinstance(names_of(phrase.text), list)
+        if (inside and not content) or is_series:
             return False
         others = self.recipe.defaults | self.values
         try:
@@ -455,8 +460,8 @@ class Filling:
             is_owned = literal and owner is not None and word.end == owner.end and assigns
             senses = frozenset({stem(word.text)}) if literal else word.senses
             if is_owned or (senses & cues and not is_within(word, covered)):
-                phrases = (self._phrase_before(number), self._phrase(number + 1, spec, ends))
-                yield from filter(None, phrases)
+                after = self._phrase(number + 1, spec, ends)
+                yield from filter(None, (self._phrase_before(number), after))
 
     def _phrase_before(self, number: int) -> Stretch | None:
         """Return the phrase before a word of a script in which prepositions follow the name."""
@@ -491,7 +496,8 @@ class Filling:
         word, is_first = self.parsed.tokens[number], number == first
         if self._is_used(word) or is_within(word, self.parsed.quotes):
             return True
-        if stem(word.text) in ends and (not is_first or word.is_small):
+        is_end = stem(word.text) in ends or (word.is_small and not word.senses.isdisjoint(ends))
+        if is_end and (not is_first or word.is_small):
             return True
         before = self.parsed.tokens[number - 1]
         gap = self.parsed.bare[before.end : word.start]
@@ -598,6 +604,8 @@ class Filling:
             first = senses[0] if senses else None
             if match.start >= self.parsed.end and (notes or terms):
                 remaining.append(match)
+            elif (flag := self._as_flag(match)) is not None:
+                terms.append(flag)
             elif match.negated and not match.new:
                 specific = [term for term in senses if term.key != "property"]
                 values = [term for term in senses if term.op == ":"]
@@ -618,6 +626,18 @@ class Filling:
             else:
                 remaining.append(match)
         return [*notes, *terms], remaining
+
+    def _as_flag(self, match: NameMatch) -> Term | None:
+        """Return the condition of a property that is true or false: “not reviewed”."""
+        name = next((str(name.value) for name in match.of_kinds("property")), None)
+        values = self.parsed.around.names.properties.get(name or "", {}).values()
+        words_before = self.parsed.between(match.end - len(match.negated), match.start)
+        cue = self.parsed.cue(match.start)
+        spoken = [*words_before, *([cue] if cue is not None else [])]
+        is_having = any(word.senses & _HAVING for word in spoken)
+        if match.bound or not values or is_having or not all(v in (True, False) for v in values):
+            return None
+        return Term("property", not match.negated, ":", name)
 
     def _is_condition(self, match: NameMatch, first: Term, notes: Sequence[Term]) -> bool:
         """Return True for a name that narrows the notes by its first meaning."""

@@ -17,7 +17,7 @@ from obsidian_agent.expression import expression
 from obsidian_agent.tools.core.tool import RunContext
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.resolve import name_key
-from obsidian_agent.vault.paths.path import ROOT, PathUse, parse
+from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
 from obsidian_agent.vault.views.view import VaultView
 
 NameKind = Literal["folder", "tag", "property", "value", "note", "alias", "file"]
@@ -27,6 +27,7 @@ _OF_NOTES: Final[frozenset[NameKind]] = frozenset({"tag", "property", "value"})
 _MAX_VALUE: Final = 60
 _NAMED_ELSEWHERE: Final = frozenset({"tags", "tag", "aliases", "alias"})
 """Properties whose values are names of another kind."""
+_WORDS: Final = expression(r"\w+")
 _LINK: Final = expression(r"\s*\[\[([^\[\]\n|#]+)(?:[|#][^\[\]\n]*)?\]\]\s*")
 
 
@@ -87,6 +88,22 @@ class VaultNames(Struct, dict=True):
                     for form in _forms(key):
                         by_form.setdefault(form, []).extend(same)
         return by_form
+
+    def partly(self, words: str) -> tuple[Name, ...]:
+        """Return the only note in whose name some words are in a row: “kitchen planning”."""
+        key = _word_key(words)
+        paths = self._paths_by_word.get(key.partition(" ")[0], ())
+        having = [path for path in paths if f" {key} " in f" {_word_key(path.stem)} "]
+        return (Name("note", having[0].text),) if len(having) == 1 else ()
+
+    @cached_property
+    def _paths_by_word(self) -> Mapping[str, Sequence[VaultPath]]:
+        """The notes by the words of their names."""
+        by_word: dict[str, list[VaultPath]] = {}
+        for path in self.index.files():
+            for word in set(_word_key(path.stem).split()) if path.is_note else ():
+                by_word.setdefault(word, []).append(path)
+        return by_word
 
     def _candidates(self, key: str, kinds: frozenset[NameKind]) -> Iterator[Name]:
         """Yield the names with a key, including these kinds.
@@ -218,6 +235,11 @@ def key_of(text: str) -> str:
     """Return the key that is equal for equivalent spellings of a name."""
     plain = text if text.isascii() else unicodedata.normalize("NFC", text).replace("’", "'")
     return " ".join(plain.casefold().split())
+
+
+def _word_key(text: str) -> str:
+    """Return the key of a text without the signs between its words."""
+    return " ".join(_WORDS.findall(key_of(text)))
 
 
 def display_text(value: Any) -> str | None:

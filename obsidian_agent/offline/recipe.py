@@ -31,14 +31,16 @@ _Named = Literal[
     "value",
     "heading",
     "names",
+    "day",
 ]
 Kind = Literal[ParameterType, _Named, "choice", "notes", "field"]
 """The kind of an input's value, if it is no type of the plan language.
 
 `entry` is an existing note, folder or other file; `newNote` the path of a note to create; `newName`
 a new path, by name, for the entry in the input `of`; `names` new names, or a series such as months;
-`value` the value of a property; `heading` a heading of the note in the input `of`; `notes` a
-description of notes (`note_set.py`); `field` a field to sort or group notes by.
+`day` a day as its distance from today; `value` the value of a property; `heading` a heading of the
+note in the input `of`; `notes` a description of notes (`note_set.py`); `field` a field to sort or
+group notes by.
 """
 
 Subject = Literal[
@@ -86,6 +88,8 @@ class Input(BaseModel, extra="forbid", frozen=True):
         """The type of the plan's parameter for this input."""
         if self.kind in ("number", "boolean", "date"):
             return self.kind
+        if self.kind == "day":
+            return "number"
         if self.kind in _LISTS:
             return "list"
         return "path" if self.kind in _PATHS else "text"

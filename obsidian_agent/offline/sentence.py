@@ -7,7 +7,9 @@ May”, “with more than 3 links”). The words beside a name decide what it is
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import Final
 
 from msgspec import Struct
@@ -36,8 +38,13 @@ from obsidian_agent.offline.words import (
     without_quotes,
     words,
 )
+from obsidian_agent.tools.core.moment import format_moment
 
 _MAX_NAME_WORDS: Final = 12
+_MAX_PART_WORDS: Final = 4
+_MAX_GAP: Final = 4
+"""Words before a day among which one means a daily note."""
+_DIARY: Final = frozenset({"note", "daily"})
 _MIN_INFLECTED: Final = 5
 """Characters of a word that can be another form of a name."""
 _MAX_VALUE_WORDS: Final = 4
@@ -166,13 +173,30 @@ class Sentence(Struct, frozen=True, dict=True):
             if (known := names.find(quote.text))
         ]
         matches += names_in(self.bare, names, self.common)
-        covered = {position for match in matches for position in range(match.start, match.end)}
-        matches += (
-            match
-            for match in _new(self.bare, names)
-            if covered.isdisjoint(range(match.start, match.end))
-        )
+        for match in (*_new(self.bare, names), *self._daily_notes(), *self._labelled()):
+            if not any(match.start < other.end and other.start < match.end for other in matches):
+                matches.append(match)
         return tuple(sorted(matches, key=lambda match: match.start))
+
+    def _daily_notes(self) -> Iterator[NameMatch]:
+        """Yield the days that mean their daily notes: “the note of 2 May”, “yesterday's note”."""
+        settings, spoken = self.around.context.notes, tokens(self.bare[:MAX_READ])
+        for day in self.days:
+            before = [word for word in spoken if word.end <= day.start][-_MAX_GAP:]
+            after = [word for word in spoken if word.start >= day.end][:2]
+            if any(word.senses & _DIARY for word in (*before, *after)):
+                moment = datetime.fromisoformat(day.text)
+                path = f"{settings.daily_folder}/{format_moment(moment, settings.daily_format)}"
+                if known := self.around.names.find(path.strip("/"), "note"):
+                    yield NameMatch(day.start, day.end, day.text, known)
+
+    def _labelled(self) -> Iterator[NameMatch]:
+        """Yield the words before “note” that are in the name of only one: “the zelda note”."""
+        for word, noun in pairwise(tokens(self.bare[:MAX_READ])):
+            is_label = "note" in noun.senses and noun.text != "notes" and len(word.senses) == 1
+            known = self.around.names.partly(word.text) if is_label else ()
+            if known and not word.is_small:
+                yield NameMatch(word.start, word.end, word.text, known)
 
     @cached_property
     def _in_context(self) -> tuple[NameMatch, ...]:
@@ -513,15 +537,34 @@ def names_in(sentence: str, names: VaultNames, common: Collection[str] = ()) -> 
                 _is_name(text, common, first=number == 0)
                 or _is_owned(known, before, sentence[before.end if before else 0 : start])
             ):
-                before = NameMatch(start, end, text, known)
+                before = _longer(sentence, start, end, ends, names) or NameMatch(
+                    start, end, text, known
+                )
                 yield before
                 break
         else:
             word = None if is_tag else _PLAIN_WORD.match(sentence, start)
             known = _inflected(word[0], names, common) if word else ()
-            if word and known:
-                before = NameMatch(start, word.end(), word[0], known)
+            match = _longer(sentence, start, start, ends, names)
+            if match is None and word and known:
+                match = NameMatch(start, word.end(), word[0], known)
+            if match is not None:
+                before = match
                 yield before
+
+
+def _longer(
+    sentence: str, start: int, end: int, ends: Sequence[int], names: VaultNames
+) -> NameMatch | None:
+    """Return the words from `start` beyond `end` that are in the name of only one note."""
+    for last in reversed([other for other in ends if other > end][:_MAX_PART_WORDS]):
+        text = sentence[start:last]
+        spoken = tokens(text)
+        if len(spoken) > 1 and not (spoken[0].is_small or spoken[-1].is_small or END.search(text)):
+            is_menu = all(len(word.senses) > 1 for word in spoken)
+            if " " in text and not is_menu and (known := names.partly(text)):
+                return NameMatch(start, last, text, known)
+    return None
 
 
 def _inflected(word: str, names: VaultNames, common: Collection[str]) -> tuple[Name, ...]:

@@ -130,21 +130,18 @@ def _read(spec: Input, text: str, around: Surroundings, of: Any, known: bool) ->
             return _beside(_free(text, known, ending=""), of, around)
         case "choice":
             return _choice(text, spec)
-        case "date":
-            day = _day(text, around)
-            if day is None:
-                raise InvalidValue(f"“{text}” is not a date.", hint="Write it like 2026-03-14.")
-            return day.isoformat()
+        case "date" | "day":
+            return _date(spec, text, around)
         case "value":
             return _value(text, of, around, known)
         case _:
             try:
-                return coerce_value(_names(text) if spec.kind == "names" else text, spec.type)
+                return coerce_value(names_of(text) if spec.kind == "names" else text, spec.type)
             except PlanError as error:
                 raise InvalidValue(f"{spec.description}: {error.message}") from error
 
 
-def _names(text: str) -> str | list[str]:
+def names_of(text: str) -> str | list[str]:
     """Return the names of a series: months, weekdays, or numbers as in “Week 1 to 10”.
 
     Of any other text, the names are separated by commas, the last one perhaps by “and”.
@@ -164,6 +161,16 @@ def _names(text: str) -> str | list[str]:
     if named:
         return named[0]
     return _LAST_AND.sub(",", text) if "," in text else text
+
+
+def _date(spec: Input, text: str, around: Surroundings) -> Any:
+    """Return a date as YYYY-MM-DD, or a day as its distance from today."""
+    day = _day(text, around)
+    if day is None and spec.kind == "day" and isinstance(plain(text), int):
+        return plain(text)
+    if day is None:
+        raise InvalidValue(f"“{text}” is not a date.", hint="Write it like 2026-03-14.")
+    return day.isoformat() if spec.kind == "date" else (day - around.context.now.date()).days
 
 
 def _day(text: str, around: Surroundings) -> date | None:
