@@ -38,6 +38,7 @@ from obsidian_agent.offline.words import (
     Word,
     is_function_word,
     meanings,
+    senses_of,
     stem,
     tokens,
     words,
@@ -224,6 +225,9 @@ class Filling:
         ):
             if spec.name not in self.values and (value := self._value(spec)) is not None:
                 self.values[spec.name] = value
+        for spec in self._lacks_folder():
+            if (value := self._value(spec)) is not None:
+                self.values[spec.name] = value
         self._guess()
         if self.unused:  # such a word may be a condition
             deletes = "vault.delete" in self.recipe.tools
@@ -232,6 +236,12 @@ class Filling:
                 for name, value in self.values.items()
                 if value != _ALL and not (deletes and _may_be_narrowed(value))
             }
+
+    def _lacks_folder(self) -> Iterator[Input]:
+        """Yield the input for a destination that no word names as such."""
+        for spec in self.recipe.inputs.values():
+            if spec.kind == "folder" and spec.needed and spec.name not in self.values:
+                yield spec
 
     def _value(self, spec: Input) -> Any:
         match spec.kind:
@@ -242,6 +252,9 @@ class Filling:
                 return self._choice(spec)
             case "notes":
                 described = self._described()
+                if not described.terms and (here := self._here()) is not None:
+                    self.used.append(here)
+                    return NoteSet((Term("note", ACTIVE),))
                 if described.terms:
                     return without_templates(described, self.parsed.around)
                 if whole := self._all_notes():
@@ -432,6 +445,10 @@ class Filling:
         if spec.kind in _PROSE:
             names = self.parsed.names
             content = [word for word in content if not (word.is_small or is_within(word, names))]
+        # A new property is no phrase of known words: “allen Notizen unter”.
+        known = [word for word in inside if word.is_small or len(word.senses) > 1]
+        if spec.kind == "property" and len(inside) > 1 and len(known) == len(inside):
+            return False
         is_series = spec.kind in ("newNote", "newName") and isinstance(names_of(phrase.text), list)
         if (inside and not content) or is_series:
             return False
@@ -453,15 +470,22 @@ class Filling:
         ends = frozenset().union(*others) - cues
         covered = (*parsed.quotes, *parsed.names, *self.used, *self.guesses.values())
         owner = self.guesses.get(spec.of or "")
+        phrases: list[Stretch | None] = []
         for number, word in enumerate(parsed.tokens):
             assigns = bool(_ASSIGNS.match(parsed.bare, word.end))
             if spec.kind == "property" and assigns:
-                yield self._stretch(word.start, word.end)
+                phrases.append(self._stretch(word.start, word.end))
             is_owned = literal and owner is not None and word.end == owner.end and assigns
             senses = frozenset({stem(word.text)}) if literal else word.senses
             if is_owned or (senses & cues and not is_within(word, covered)):
                 after = self._phrase(number + 1, spec, ends)
-                yield from filter(None, (self._phrase_before(number), after))
+                phrases += (self._phrase_before(number), after)
+        # In “replace the word X” the text is behind “word”.
+        inner = [word for word in parsed.tokens if not word.is_small and stem(word.text) in cues]
+        yield from sorted(
+            filter(None, phrases),
+            key=lambda phrase: any(is_within(word, [phrase]) for word in inner),
+        )
 
     def _phrase_before(self, number: int) -> Stretch | None:
         """Return the phrase before a word of a script in which prepositions follow the name."""
@@ -475,7 +499,9 @@ class Filling:
     def _phrase(self, first: int, spec: Input, ends: Collection[str] = ()) -> Stretch | None:
         """Return the phrase from the word `first`, up to what another input uses."""
         spoken, is_prose = self.parsed.tokens, spec.kind in _PROSE
-        while not is_prose and first < len(spoken) and self._introduces(first, spec, ends):
+        while first < len(spoken) and (
+            "all" in spoken[first].senses if is_prose else self._introduces(first, spec, ends)
+        ):
             first += 1
         end = first
         while end < len(spoken) and not self._stops(end, first, spec, ends):
@@ -494,7 +520,8 @@ class Filling:
     def _stops(self, number: int, first: int, spec: Input, ends: Collection[str]) -> bool:
         """Return True if a phrase from the word `first` ends before the word `number`."""
         word, is_first = self.parsed.tokens[number], number == first
-        if self._is_used(word) or is_within(word, self.parsed.quotes):
+        is_particle = word.is_small and word.senses != senses_of(word.text)
+        if is_particle or self._is_used(word) or is_within(word, self.parsed.quotes):
             return True
         is_end = stem(word.text) in ends or (word.is_small and not word.senses.isdisjoint(ends))
         if is_end and (not is_first or word.is_small):
@@ -538,7 +565,7 @@ class Filling:
             is_verb = verb in meanings(word.text) and not is_spoken
             if is_small or (is_verb and number == last - 1):
                 last = number
-            elif is_prose or word.senses.isdisjoint(self._own):
+            elif word.senses.isdisjoint(NOUNS if is_prose else self._own):
                 break
         return last
 
@@ -553,30 +580,41 @@ class Filling:
                 return self._stretch(first.start, last.end)
         return None
 
+    def _here(self) -> Stretch | None:
+        """Return the words that mean the open note: “here”, “this note”."""
+        for word in self.parsed.tokens if self.parsed.around.active_file else ():
+            after = self.parsed.after(word.end)
+            if "here" in word.senses:
+                return word
+            if "thi" in word.senses and after is not None and "note" in after.senses:
+                return self._stretch(word.start, after.end)
+        return None
+
     def _described(self) -> NoteSet:
         """Return the remaining names and the conditions as a description of notes.
 
         If no note fits the most likely meanings, another meaning of one name is tried.
         """
         conditions = [part for part in self._conditions if not self._is_used(part)]
-        readings = (self._terms(names) for names in self._meanings())
+        readings = ((names, *self._terms(names)) for names in self._meanings())
         first = next(readings)
-        terms, remaining = first
+        names, terms, remaining = first
         if len(_note_set(terms, conditions).terms) > 1:
             fitting = (
-                one for one in (first, *readings) if self._fits(_note_set(one[0], conditions))
+                one for one in (first, *readings) if self._fits(_note_set(one[1], conditions))
             )
-            terms, remaining = next(fitting, first)
-        for match in self._names:
+            names, terms, remaining = next(fitting, first)
+        for match in names:
             if match.start not in {other.start for other in remaining}:
                 length = len(match.negated) or match.end - match.start
                 self.used.append(self._stretch(match.end - length, match.end))
-        self._names = remaining
+        starts = {match.start for match in names}
+        self._names = [*remaining, *(one for one in self._names if one.start not in starts)]
         self.used += conditions
         return _note_set(terms, conditions)
 
     def _meanings(self) -> Iterator[Sequence[NameMatch]]:
-        """Yield the names, and then those with another meaning of one of them."""
+        """Yield the names, then those with another meaning of one, or without the destination."""
         yield self._names
         for kind in ("value", "tag"):
             for number, match in enumerate(self._names):
@@ -584,6 +622,10 @@ class Filling:
                 if names and names != match.names and not match.negated and not match.bound:
                     other = replace(match, names=names, bound=kind == "value")
                     yield [*self._names[:number], other, *self._names[number + 1 :]]
+        if any(self._lacks_folder()):
+            for match in self._names:
+                if match.of_kinds("folder") and not match.negated:
+                    yield [other for other in self._names if other != match]
 
     def _fits(self, described: NoteSet) -> bool:
         try:
@@ -641,8 +683,11 @@ class Filling:
 
     def _is_condition(self, match: NameMatch, first: Term, notes: Sequence[Term]) -> bool:
         """Return True for a name that narrows the notes by its first meaning."""
-        if match.bound or first.key != "property" or first.op == "has":
+        if match.bound or first.key != "property":
             return True
+        if first.op == "has":
+            cue = self.parsed.cue(match.start)
+            return cue is None or bool(cue.senses & _HAVING) or len(cue.senses) == 1
         lacks_phrase = any(
             spec.needed and spec.kind in _PHRASE_KINDS and spec.name not in self.values
             for spec in self.recipe.inputs.values()

@@ -188,7 +188,7 @@ class Sentence(Struct, frozen=True, dict=True):
                 moment = datetime.fromisoformat(day.text)
                 path = f"{settings.daily_folder}/{format_moment(moment, settings.daily_format)}"
                 if known := self.around.names.find(path.strip("/"), "note"):
-                    yield NameMatch(day.start, day.end, day.text, known)
+                    yield NameMatch(day.start, day.end, str(known[0].value), known)
 
     def _labelled(self) -> Iterator[NameMatch]:
         """Yield the words before “note” that are in the name of only one: “the zelda note”."""
@@ -196,7 +196,7 @@ class Sentence(Struct, frozen=True, dict=True):
             is_label = "note" in noun.senses and noun.text != "notes" and len(word.senses) == 1
             known = self.around.names.partly(word.text) if is_label else ()
             if known and not word.is_small:
-                yield NameMatch(word.start, word.end, word.text, known)
+                yield NameMatch(word.start, word.end, str(known[0].value), known)
 
     @cached_property
     def _in_context(self) -> tuple[NameMatch, ...]:
@@ -352,7 +352,8 @@ class Sentence(Struct, frozen=True, dict=True):
     def _comparisons(self) -> Iterator[NoteCondition]:
         """Yield the comparisons of notes, or of a property, with a day or a number."""
         for day in self.days:
-            if not is_within(day, self._matches):
+            own = (match for match in self._matches if is_within(day, [match]))
+            if all((match.start, match.end) == (day.start, day.end) for match in own):
                 yield from self._compared(day, day.text)
         for word in self.tokens:
             if not word.text.isdecimal() or is_within(word, (*self._matches, *self.days)):
@@ -398,8 +399,10 @@ class Sentence(Struct, frozen=True, dict=True):
                 return
             term, end = Term(key, amount, op), noun.end
         else:
+            spoken = frozenset().union(*(word.senses for word in before[-2:]))
             times = _change_words().items()
             key = next((key for word, key in times if verb and word in verb.senses), None)
+            key = "dated" if key == "changed" and "daily" in spoken else key
             if key is None or verb is None:
                 return
             term = Term(key, amount, "<" if op in ("<", "<=") else ">=")
@@ -544,7 +547,7 @@ def names_in(sentence: str, names: VaultNames, common: Collection[str] = ()) -> 
                 break
         else:
             word = None if is_tag else _PLAIN_WORD.match(sentence, start)
-            known = _inflected(word[0], names, common) if word else ()
+            known = _inflected(word[0], names, common, first=number == 0) if word else ()
             match = _longer(sentence, start, start, ends, names)
             if match is None and word and known:
                 match = NameMatch(start, word.end(), word[0], known)
@@ -563,15 +566,23 @@ def _longer(
         if len(spoken) > 1 and not (spoken[0].is_small or spoken[-1].is_small or END.search(text)):
             is_menu = all(len(word.senses) > 1 for word in spoken)
             if " " in text and not is_menu and (known := names.partly(text)):
-                return NameMatch(start, last, text, known)
+                return NameMatch(start, last, str(known[0].value), known)
     return None
 
 
-def _inflected(word: str, names: VaultNames, common: Collection[str]) -> tuple[Name, ...]:
-    """Return the names of which a word is another form, unless it is a word of the menu."""
-    if len(word) < _MIN_INFLECTED or word.casefold() in common or meanings(word):
+def _inflected(
+    word: str, names: VaultNames, common: Collection[str], *, first: bool
+) -> tuple[Name, ...]:
+    """Return the names of which a word is another form, unless it is a word of the menu.
+
+    A word of the vocabulary, if it is not the verb at the beginning, can only be a value.
+    """
+    if len(word) < _MIN_INFLECTED or word.casefold() in common:
         return ()
-    return names.inflected(word)
+    known = names.inflected(word)
+    if not meanings(word):
+        return known
+    return tuple(name for name in known if name.kind == "value" and not first)
 
 
 def _new(sentence: str, names: VaultNames) -> Iterator[NameMatch]:

@@ -36,7 +36,7 @@ ELIDED: Final = unicode_expression(r"(\p{L}{1,4})['’](?=\p{L}{3})")
 
 _FUNCTION: Final = (
     "a an the of in on at to for from by with and or into onto as it its is are be that which this "
-    "these those them they there i me my you your please can could would so do does"
+    "thi these those them they there i me my you your please can could would so do does"
 )
 FUNCTION_WORDS: Final = frozenset(_FUNCTION.split())
 """Words that a plan need not use, in English only.
