@@ -7,6 +7,7 @@ for, by the clock, so they need a quiet machine.
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import select
@@ -23,6 +24,7 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
+from bench.runs import prepare, properties
 from bench.table import Row
 from bench.vaultgen import Generated, generate
 from obsidian_agent.agent.context import Mentionable
@@ -62,8 +64,8 @@ SETTINGS_OPENED = 10
 """Times that the settings are opened."""
 IDLE_AFTER, IDLE_SECONDS = 25, 40
 """Seconds after the start, for the index, imports and the cursor; seconds that are measured."""
-RUN_NOTES = 10_000
-"""Notes, and steps of a run."""
+STEPS = 10_000
+"""Steps of a run."""
 KEPT = 20_000
 """Characters of the output that are searched for a text."""
 READY = "New line"
@@ -79,9 +81,7 @@ def measure(place: Path, sizes: Sequence[int], rounds: int) -> list[Row]:
     for notes in sizes:
         with _vault(place, notes) as (vault, state):
             rows += _App(vault, state, max(rounds, 5)).rows()
-    with _vault(place, RUN_NOTES) as (vault, state):
-        rows += _keys_in_a_run(vault, state)
-    return [*rows, *_wide_note(place / "wide")]
+    return [*rows, *_keys_in_a_run(place / "run"), *_wide_note(place / "wide")]
 
 
 @contextmanager
@@ -193,23 +193,26 @@ class _App:
         ]
 
 
-def _keys_in_a_run(vault: Generated, state: Path) -> list[Row]:
+def _keys_in_a_run(place: Path) -> list[Row]:
     """Measure letters typed into the message while a run of many steps goes on."""
-    with _Terminal(_command(vault.folder, state)) as terminal:
+    work, vault, state = properties(STEPS), place / "vault", place / "state"
+    prepare(vault, work.start)
+    script = place / "plan.jsonl"
+    script.write_text(json.dumps({"plan": work.plan}), encoding="utf-8")
+    model = f"scripted/{script}"
+    command = [OURS, os.fspath(vault), "--model", model, "--state-dir", os.fspath(state)]
+    with _Terminal(command) as terminal:
         terminal.until(READY)
         while not any(state.rglob(SNAPSHOT_NAME)):
             terminal.read(0.5)
-        for keys, text in (
-            (b"set reviewed: true in all notes\r", "Which of these is it?"),
-            (b"\r", "Approve"),
-        ):
-            terminal.write(keys)
-            terminal.until(text)
-            terminal.read(2)
+        terminal.write(b"Set the status to done\r")
+        terminal.until(f"Files ({STEPS:,})")
+        terminal.read(2)
         terminal.write(b"a")
         terminal.until("elapsed")
         waits = _type(terminal, until=lambda: "Done" in terminal.seen, at_least=1)
-    return _keys(f"a run of {vault.notes:,} steps", "key to paint", waits)
+    shutil.rmtree(place)
+    return _keys(f"a run of {STEPS:,} steps", "key to paint", waits)
 
 
 def _wide_note(place: Path) -> list[Row]:
