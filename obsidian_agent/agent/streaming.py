@@ -7,13 +7,18 @@ their result. `stream` runs them in the task that iterates, up to the next reque
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import threading
 import types
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
-from typing import Any
+from typing import Any, Final
 
 from obsidian_agent.agent.events import AgentEvent, Emit
+
+BATCH_SECONDS: Final = 0.05
+"""Seconds between two batches of the events of a thread."""
 
 
 class _Emitted:
@@ -87,23 +92,61 @@ async def in_thread(
     Its exception is raised at the end. Cancelling does not stop the thread, because work that
     writes must finish; it sets `abandoned` for work that only reads.
     """
-    loop = asyncio.get_running_loop()
-    events: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
-
-    def report(event: AgentEvent | None) -> None:
-        loop.call_soon_threadsafe(events.put_nowait, event)
+    reports = _Reports()
 
     def run() -> None:
         try:
-            work(report)
+            work(reports.add)
         finally:
-            report(None)
+            reports.end()
 
     task = asyncio.ensure_future(asyncio.to_thread(run))
     try:
-        while (event := await events.get()) is not None:
-            await emit(event)
+        while batch := await reports.next():
+            for event in batch:
+                await emit(event)
     finally:
         if abandoned is not None:
             abandoned.set()
         await asyncio.shield(task)
+
+
+class _Reports:
+    """The events of a thread, which the event loop takes in batches.
+
+    A thread that woke the loop for each event would leave it no time for keys: after each wait the
+    loop needs Python's lock, which a busy thread keeps for several milliseconds.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._events: deque[AgentEvent] = deque()
+        self._arrived = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._is_waking = False
+        self._due = 0.0
+        """The time of the loop at which the next batch may be taken."""
+
+    def add(self, event: AgentEvent) -> None:
+        """Add an event, from the thread."""
+        self._events.append(event)
+        if not self._is_waking:
+            self._is_waking = True
+            self._loop.call_soon_threadsafe(self._arrived.set)
+
+    def end(self) -> None:
+        """Note, from the thread, that no other event follows."""
+        self._loop.call_soon_threadsafe(self._ended.set)
+        self._loop.call_soon_threadsafe(self._arrived.set)
+
+    async def next(self) -> list[AgentEvent]:
+        """Return the next events, in order; none at the end."""
+        while not self._events and not self._ended.is_set():
+            await self._arrived.wait()
+            self._arrived.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout_at(self._due):
+                await self._ended.wait()
+        self._due = self._loop.time() + BATCH_SECONDS
+        self._is_waking = False  # before the events are taken: later ones wake the loop again
+        return [self._events.popleft() for _ in range(len(self._events))]
