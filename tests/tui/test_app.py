@@ -272,8 +272,19 @@ async def test_the_log_names_what_happened_in_words() -> None:
             await app.press("a")
         log = app.main.query_one(RunLog)
         words = [log.draw_row(row, 80).plain.split()[1] for row in log.rows]
-        assert words == ["applied", "retry", "applied", "failed", "skipped"]
+        assert words == ["new", "retry", "new", "failed", "skipped"]
         assert "The disk is busy." in app.screen()
+
+
+async def test_the_log_of_a_run_follows_the_newest_file() -> None:
+    files = {f"{number:03}.md": "Old\n" for number in range(90)}
+    async with driving(files=files, size=(80, 24)) as app:
+        await app.preview(*(append(f"s{path[:3]}", path, "New\n") for path in files))
+        with held_before("080.md") as held:
+            await app.pilot.press("a")
+            await app.until(held.reached.is_set)
+            await app.until(lambda: " edit    079.md" in app.screen())
+        await app.finished()
 
 
 async def test_cancelling_a_run_stops_after_the_current_file_and_shows_a_result() -> None:

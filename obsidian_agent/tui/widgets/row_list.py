@@ -99,7 +99,8 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
         )
         self.refresh(layout=self.styles.height is not None and self.styles.height.is_auto)
         if follow and at_end:
-            self.scroll_end(animate=False, immediate=True)
+            # Forced, because the first rows that do not fit have no scroll bar yet.
+            self.scroll_end(animate=False, immediate=True, force=True)
         elif not follow:
             self._show_cursor()
             self.post_message(self.Highlighted(self, self.cursor if rows else -1))

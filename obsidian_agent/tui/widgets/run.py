@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
 from textual.app import ComposeResult
@@ -16,9 +16,10 @@ from textual.widgets import ProgressBar, Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.tui.bindings import bindings, key_label
+from obsidian_agent.tui.change_groups import kinds_of
 from obsidian_agent.tui.report_lines import describe_step
 from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
-from obsidian_agent.tui.widgets.plan import PlanPane
+from obsidian_agent.tui.widgets.plan import ROW_WORDS, PlanPane
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
@@ -36,13 +37,16 @@ if TYPE_CHECKING:
     from obsidian_agent.journal.records import StepOutcome
     from obsidian_agent.plan.result import Preview
 
+DRAW_SECONDS: Final = 0.25
+"""Seconds between two states of a run; each lays out the screen, while keys wait."""
+
 LogKind = Literal["applied", "failed", "skipped", "retry"]
 
 _SIGNS: dict[LogKind, tuple[str, str]] = {
-    "applied": ("✓ applied", "$success"),
-    "failed": ("✗ failed ", "$error"),
-    "skipped": ("↷ skipped", "$quiet"),
-    "retry": ("⟳ retry  ", "$warning"),
+    "applied": ("✓", "$success"),
+    "failed": ("✗", "$error"),
+    "skipped": ("↷", "$quiet"),
+    "retry": ("⟳", "$warning"),
 }
 
 _HEADS = {
@@ -74,9 +78,13 @@ WORD_STYLES = {
 
 
 class LogRow(Struct, frozen=True):
-    """A line of the log with texts that are not safe yet."""
+    """A line of the log with texts that are not safe yet.
+
+    `word` is that of the file in the plan, for instance "edit", or says what happened to a step.
+    """
 
     kind: LogKind
+    word: str
     text: str
     note: str = ""
 
@@ -89,7 +97,7 @@ class RunLog(VirtualList[LogRow]):
     def draw_row(self, row: LogRow, width: int) -> Content:
         sign, style = _SIGNS[row.kind]
         return Content.assemble(
-            (f" {sign} ", style),
+            (f" {sign} {row.word:<7} ", style),
             (terminal_text.shortened(row.text, 300), "$foreground"),
             (f"  {terminal_text.shortened(row.note, 200)}" if row.note else "", "$quiet"),
         )
@@ -127,6 +135,8 @@ class ProgressPane(Vertical):
         self._cancelling = False
         self._titles: dict[str, str] = {}
         """The title of each instance of the plan."""
+        self._words: dict[str, str] = {}
+        """The word of the plan for each file that changes."""
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -138,7 +148,7 @@ class ProgressPane(Vertical):
         yield Static("", id="run-status", markup=False)
 
     def on_mount(self) -> None:
-        self._timer = self.set_interval(0.1, self._draw, pause=True)
+        self._timer = self.set_interval(DRAW_SECONDS, self._draw, pause=True)
 
     # --- events -----------------------------------------------------------------------------------
 
@@ -149,6 +159,10 @@ class ProgressPane(Vertical):
             instance.name: titles[instance.step_id]
             + (f" ({instance.index + 1})" if instance.index is not None else "")
             for instance in preview.instances
+        }
+        kind_of = kinds_of(preview.change_set)
+        self._words = {
+            change.path.text: ROW_WORDS[kind_of(change)] for change in preview.change_set.changes
         }
         self._log, self._goal, self._now = [], preview.plan.goal, "Backing up the files for undo…"
         self._completed, self._total, self._cancelling = 0, len(preview.instances), False
@@ -170,18 +184,21 @@ class ProgressPane(Vertical):
     def step_finished(self, event: StepFinished) -> None:
         self._completed, self._total = event.completed, event.total
         paths = event.paths
-        text = paths[0] if paths else self._title(event.instance)
+        word, text = "done", self._title(event.instance)
+        if paths:
+            word, text = self._words.get(paths[0], "done"), paths[0]
         if len(paths) > 1:
             text += f" and {len(paths) - 1} more"
-        self._log.append(LogRow("applied", text, f"{event.elapsed_ms:.0f} ms"))
+        self._log.append(LogRow("applied", word, text, f"{event.elapsed_ms:.0f} ms"))
 
     def step_skipped(self, event: StepSkipped) -> None:
         self._completed, self._total = event.completed, event.total
-        self._log.append(LogRow("skipped", self._title(event.instance), event.reason))
+        self._log.append(LogRow("skipped", "skipped", self._title(event.instance), event.reason))
 
     def step_retrying(self, event: StepRetrying) -> None:
         self._log.append(
             LogRow(
+                "retry",
                 "retry",
                 f"{self._title(event.instance)} (attempt {event.attempt} of {event.attempts})",
                 event.problem.sentence,
@@ -191,6 +208,7 @@ class ProgressPane(Vertical):
     def step_failed(self, event: StepFailed) -> None:
         self._log.append(
             LogRow(
+                "failed",
                 "failed",
                 event.problem.file or self._title(event.instance),
                 event.problem.sentence,
