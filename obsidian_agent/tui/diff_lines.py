@@ -113,16 +113,20 @@ def parse_diff(text: str) -> Diff:
         else:
             lines.append(DiffLine("same", _safe(body), old, new))
             old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
-    lines = _without_end_change(lines)
+    lines = list(_paired(_without_end_change(lines)))
+    if any(line.text.endswith("\r") for line in lines):
+        lines = _with_marked_ends(lines)
     return Diff(
-        tuple(_paired(lines)),
+        tuple(lines),
         sum(line.kind == "add" for line in lines),
         sum(line.kind == "del" for line in lines),
     )
 
 
 def _safe(text: str) -> str:
-    return terminal_text.line(text.expandtabs(4))
+    """Return a line as it is displayed. A "\\r" at its end stays until the ends are compared."""
+    bare = text.removesuffix("\r")
+    return terminal_text.line(bare.expandtabs(4)) + text[len(bare) :]
 
 
 def _without_end_change(lines: list[DiffLine]) -> list[DiffLine]:
@@ -134,12 +138,45 @@ def _without_end_change(lines: list[DiffLine]) -> list[DiffLine]:
         removed, note, added, following = lines[index : index + 4]
         if (
             (removed.kind, note.kind, added.kind, following.kind) == ("del", "note", "add", "add")
-            and removed.text == added.text
+            and removed.text == added.text.removesuffix("\r")
             and (index == 0 or lines[index - 1].kind != "del")
         ):
-            same = DiffLine("same", removed.text, removed.old, added.new)
+            same = DiffLine("same", added.text, removed.old, added.new)
             return [*lines[:index], same, *lines[index + 3 :]]
     return lines
+
+
+def _with_marked_ends(lines: Sequence[DiffLine]) -> list[DiffLine]:
+    """Return the lines without "\\r" at their ends, and with a note if most of the text has it.
+
+    The end of a changed line is marked if it differs from that of the line it replaces, or from
+    most lines of the text before.
+    """
+    ends = [_end(lines, index) for index in range(len(lines))]
+    before = [end for line, end in zip(lines, ends, strict=True) if line.kind in ("same", "del")]
+    usual = "␍" if before.count("␍") > before.count("␊") else "␊"
+    if not any(before):
+        usual = "␍" if ends.count("␍") > ends.count("␊") else "␊"
+    marked = []
+    for line, end in zip(lines, ends, strict=True):
+        other = end if line.pair is None else ends[line.pair] or end
+        is_odd = line.kind in ("add", "del") and end is not None and {end, other} != {usual}
+        text = line.text.removesuffix("\r")
+        marked.append(replace(line, text=f"{text}{end}" if is_odd else text))
+    if usual == "␊":
+        return marked
+    shifted = [line if line.pair is None else replace(line, pair=line.pair + 1) for line in marked]
+    return [DiffLine("note", "CRLF line ends"), *shifted]
+
+
+def _end(lines: Sequence[DiffLine], index: int) -> str | None:
+    """Return the symbol for the end of a line; None for the last line of a text without one."""
+    following = lines[index + 1] if index + 1 < len(lines) else None
+    if lines[index].kind not in ("add", "del", "same"):
+        return None
+    if following is not None and following.kind == "note":
+        return None
+    return "␍" if lines[index].text.endswith("\r") else "␊"
 
 
 def _differing_words(old: str, new: str) -> tuple[str, str]:

@@ -50,7 +50,24 @@ def test_content_that_imitates_a_hunk_is_content() -> None:
 def test_control_characters_and_line_ends_are_visible() -> None:
     diff = parse_diff(unified_diff(b"a\r\n", b"a\n\x1b[2J\x0cb\n", "a", "a"))
     assert [line.text for line in diff.lines if line.kind == "del"] == ["a␍"]
-    assert [line.text for line in diff.lines if line.kind == "add"] == ["a", "␛[2J␌b"]
+    assert [line.text for line in diff.lines if line.kind == "add"] == ["a␊", "␛[2J␌b␊"]
+
+
+def test_crlf_is_noted_once_and_only_changed_ends_are_marked() -> None:
+    def texts(before: bytes, after: bytes) -> list[str]:
+        lines = parse_diff(unified_diff(before, after, "a", "a")).lines
+        signs = {"add": "+", "del": "-", "same": " ", "note": "~"}
+        return [signs[line.kind] + line.text for line in lines if line.kind != "hunk"]
+
+    crlf = b"a\r\nb\r\nc\r\n"
+    assert texts(crlf, b"a\r\nB\r\nc\r\nd\r\n") == ["~CRLF line ends", " a", "-b", "+B", " c", "+d"]
+    assert texts(crlf, b"a\r\nb\nc\r\n") == ["~CRLF line ends", " a", "-b␍", "+b␊", " c"]
+    assert texts(b"a\nb\n", b"a\nb\r\n") == [" a", "-b␊", "+b␍"]
+    assert texts(b"", b"a\r\nb\r\n") == ["~CRLF line ends", "+a", "+b"]
+    assert texts(b"a\r\nb", b"a\r\nb\r\nc\r\n") == ["~CRLF line ends", " a", " b", "+c"]
+    assert texts(b"a\n\r\n", b"a\n\rb\n") == [" a", "-␍", "+␍b␊"]
+    diff = parse_diff(unified_diff(crlf, b"A\r\nb\r\nc\r\n", "a", "a"))
+    assert diff.substitutions() == (("a", "A"),)
 
 
 def test_a_missing_newline_at_the_end_is_said() -> None:
