@@ -46,6 +46,15 @@ class ResultDocument(TypedDict):
     timings: TimingsDocument
 
 
+class UnknownNameDocument(TypedDict):
+    """A text read as a name that the vault does not have, and the most similar names."""
+
+    text: str
+    kind: str
+    input: str
+    nearest: list[str]
+
+
 class CandidateDocument(TypedDict):
     """A recipe or plan to choose, with the values it has and those it lacks."""
 
@@ -54,6 +63,8 @@ class CandidateDocument(TypedDict):
     values: dict[str, Any]
     missing: list[str]
     doubt: NotRequired[str]
+    unused: NotRequired[list[str]]
+    unknown: NotRequired[list[UnknownNameDocument]]
 
 
 class NeedsInputDocument(TypedDict):
@@ -114,6 +125,13 @@ def candidate_document(candidate: Candidate) -> CandidateDocument:
     }
     if candidate.doubt:
         document["doubt"] = candidate.doubt
+    if candidate.unused:
+        document["unused"] = list(candidate.unused)
+    if candidate.unknown:
+        document["unknown"] = [
+            {"text": name.text, "kind": name.kind, "input": name.input, "nearest": [*name.nearest]}
+            for name in candidate.unknown
+        ]
     return document
 
 

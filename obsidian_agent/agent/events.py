@@ -80,13 +80,28 @@ class Answer(Struct, frozen=True):
     health: tuple[str, ...] | None = None
 
 
+class Phrase(Struct, frozen=True):
+    """A part of a candidate's sentence: literal text, or the value of an input, "" if missing."""
+
+    text: str
+    input: str = ""
+
+
+class UnknownName(Struct, frozen=True):
+    """A text in a message that an input reads as a name, and the most similar existing names."""
+
+    text: str
+    kind: str
+    input: str
+    nearest: tuple[str, ...]
+
+
 class Candidate(Struct, frozen=True):
     """A plan that may match the instruction, with the values recognized for its parameters.
 
     `values` are texts as forms and `--param` accept them; parameters in `missing` have no value
     yet. `plan` is None until all required values are known. `recipe` names the recipe or macro
-    (`macro:NAME`), `doubt` the reason why it may not match. `agent` is the policy's name for the
-    agent that wrote the plan, or "".
+    (`macro:NAME`). `agent` is the policy's name for the agent that wrote the plan, or "".
     """
 
     title: str
@@ -94,8 +109,33 @@ class Candidate(Struct, frozen=True):
     values: Mapping[str, Any]
     missing: tuple[str, ...]
     recipe: str = ""
-    doubt: str = ""
+    doubts: tuple[str, ...] = ()
+    """Sentences about why it may not match, apart from the following reasons."""
     agent: str = ""
+    sentence: tuple[Phrase, ...] = ()
+    """The sentence of what it does, in parts. `title` is the same as one text."""
+    guesses: tuple[str, ...] = ()
+    """The phrases without quotes that were read as values, each with what it was read as."""
+    unused: tuple[str, ...] = ()
+    """The parts of the message that it does not use."""
+    unknown: tuple[UnknownName, ...] = ()
+    """The names in the message that the vault does not have, but similar ones."""
+    news: tuple[str, ...] = ()
+    """The folders, tags and properties that it would add to the vault."""
+    deletes: bool = False
+
+    @property
+    def doubt(self) -> str:
+        """All reasons why it may not match, as one text; "" if there are none."""
+        sentences = [f"Please check: {', '.join(self.guesses)}."] if self.guesses else []
+        sentences += self.doubts
+        if self.unused:
+            sentences.append(f"Not used: {' and '.join(f'“{text}”' for text in self.unused)}.")
+        sentences += (
+            f"No {name.kind} is called “{name.text}”. Similar: {', '.join(name.nearest)}."
+            for name in self.unknown
+        )
+        return " ".join(sentences)
 
 
 class NeedsInput(Struct, frozen=True):

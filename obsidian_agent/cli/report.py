@@ -294,8 +294,8 @@ def print_candidates(candidates: Iterable[Candidate], out: Output) -> None:
     """Print numbered candidates, and how to choose one."""
     number = 0
     for number, candidate in enumerate(candidates, 1):
-        values = ", ".join(f"{name}: {value}" for name, value in candidate.values.items())
-        out.line(f"{number}. {candidate.title}{f' ({values})' if values else ''}")
+        news = f" ({', '.join(candidate.news)})" if candidate.news else ""
+        out.line(f"{number}. {candidate.title}{news}")
         if candidate.missing:
             out.line(f"   missing: {', '.join(candidate.missing)}")
         if candidate.doubt:

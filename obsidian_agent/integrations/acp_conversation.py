@@ -689,8 +689,7 @@ class EditorConversation:
 
 
 def _described(candidate: Candidate) -> str:
-    values = ", ".join(f"{name}: {value}" for name, value in candidate.values.items())
-    text = f"{candidate.title} ({values})" if values else candidate.title
+    text = candidate.title
     return safe_line(f"{text}. {candidate.doubt}" if candidate.doubt else text)
 
 

@@ -111,6 +111,9 @@ COUNTS: Final[Mapping[Op, str]] = {
 }
 """The wording of comparisons with a number of words, links or backlinks."""
 TASKS: Final = ("open", "done", "any", "none")
+_SINGULAR: Final = {"that are": "that is", "that hold": "that holds", "that link": "that links"}
+_PLURAL: Final = unicode_expression(rf"\A(?:{'|'.join(_SINGULAR)})\b")
+"""The start of a wording that agrees with the number of notes."""
 _PLAIN: Final = unicode_expression(r'[^\s"\[<>=]\S*')
 """A value that needs no quotes."""
 _PLAIN_NAME: Final = unicode_expression(r'[^\]"<>:=\s][^\]"<>:=]*')
@@ -162,6 +165,17 @@ class NoteSet(Struct, frozen=True):
             return " ".join(["notes", *rest]) if rest else "all notes"
         names = [note_name(term.value) for term in named]
         return " ".join([" and ".join(filter(None, [", ".join(names[:-1]), names[-1]])), *rest])
+
+    def counted(self, count: int) -> str:
+        """Return the wording with the number of matching notes, but named notes as they are."""
+        if any(term.key == "note" and not term.negated for term in self.terms):
+            return self.text()
+        if not self.terms:
+            return f"all {count:,} notes"
+        terms = [_term_text(term) for term in self.terms]
+        if count == 1:
+            terms = [_PLURAL.sub(lambda match: _SINGULAR[match[0]], text) for text in terms]
+        return " ".join([f"{count:,} note{'' if count == 1 else 's'}", *terms])
 
     def query(self) -> str:
         """Return the description as it is typed, for `values.read_set`."""

@@ -69,19 +69,37 @@ def fill(recipe: Recipe, values: Mapping[str, Any]) -> ActionPlan:
 
 def render_text(text: str, values: Mapping[str, Any]) -> str:
     """Return a text with values in place of references. Inserted text is not expanded again."""
+    return "".join(part or "…" for part, _ in text_parts(text, values))
 
-    def value(match: re.Match[str]) -> str:
-        name, filters = match[1], match[2]
-        if name not in values and "default:" not in filters:
-            return "…"
-        words = phrase(values.get(name, ""))
-        if "|basename" in filters:
-            return note_name(words)
-        return words or filters.partition("default:")[2] or "the vault"
 
-    return _REFERENCE.sub(
-        value, _OPTIONAL_TEXT.sub(lambda match: match[1] if match[2] in values else "", text)
+def text_parts(text: str, values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the parts of a text with values in place of references.
+
+    Each part has the name of its reference, "" for literal text. The text of a reference is "" if
+    its value is absent, or `None`.
+    """
+    text = _OPTIONAL_TEXT.sub(
+        lambda match: match[1] if values.get(match[2]) not in (None, "") else "", text
     )
+    parts: list[tuple[str, str]] = []
+    end = 0
+    for match in _REFERENCE.finditer(text):
+        parts += [(text[end : match.start()], ""), (_wording(match, values), match[1])]
+        end = match.end()
+    parts.append((text[end:], ""))
+    return [(part, name) for part, name in parts if part or name]
+
+
+def _wording(reference: re.Match[str], values: Mapping[str, Any]) -> str:
+    name, filters = reference[1], reference[2]
+    if name not in values and "default:" not in filters:
+        return ""
+    if name in values and values[name] is None:
+        return ""
+    words = phrase(values.get(name, ""))
+    if "|basename" in filters:
+        return note_name(words)
+    return words or filters.partition("default:")[2] or "the vault"
 
 
 def escape(text: str) -> str:

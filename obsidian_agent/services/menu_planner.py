@@ -190,8 +190,7 @@ class MenuPlanner(Struct, frozen=True):
         preview = self.offline.turn(request).tried(plan, self.offline.policy())
         sentences = doubts(request.message, around, *parts, preview=preview)
         if sentences:
-            doubt = " ".join(sentences)
-            return _question(Candidate(plan.goal, plan, {}, (), doubt=doubt, agent=agent))
+            return _question(Candidate(plan.goal, plan, {}, (), doubts=sentences, agent=agent))
         return PlanReady(plan, preview=preview, agent=agent)
 
 
@@ -291,10 +290,10 @@ class _Turn(Struct):
             match self.planner.offline.turn(self.request).propose(recipe, rest, doubted=True):
                 case PlanReady(plan):
                     candidates.append(
-                        Candidate(plan.goal, plan, rest, (), recipe=recipe.name, doubt=doubt)
+                        Candidate(plan.goal, plan, rest, (), recipe=recipe.name, doubts=(doubt,))
                     )
                 case NeedsInput(candidates=(first, *_)) if not first.missing:
-                    candidates.append(replace(first, doubt=f"{doubt} {first.doubt}"))
+                    candidates.append(replace(first, doubts=(doubt, *first.doubts)))
                 case _:
                     pass
         return min(candidates, key=lambda candidate: len(candidate.doubt), default=None)
@@ -318,8 +317,8 @@ class _Turn(Struct):
                 candidate = Candidate(plan.goal, plan, rest, (), chosen.recipe.name)
             case _:
                 candidate = Candidate(chosen.recipe.title, None, rest, (), chosen.recipe.name)
-        doubt = " ".join(filter(None, (event.problem.message, candidate.doubt)))
-        return _question(replace(candidate, doubt=doubt))
+        doubts = (event.problem.message, *candidate.doubts)
+        return _question(replace(candidate, doubts=doubts))
 
     def _several(self, chosen: Sequence[MenuChoice]) -> Verdict:
         """Return one plan of several actions, each read against the result of those before it."""

@@ -138,7 +138,7 @@ def _from_readings(turn: OfflineTurn) -> Answer | None:
             unused = " and ".join(f"“{text}”" for text in suggestion.unused)
             lines += ["", f"Not used: {unused}."]
         others = [
-            f"{position}. {_described(other)}"
+            f"{position}. {other.title}"
             for position, other in enumerate(turn.candidates, 1)
             if other is not candidate
         ]
@@ -169,8 +169,3 @@ def _is_almost_complete(reading: tuple[Candidate, RecipeSuggestion | None]) -> b
         word.negates or not word.text.isalpha() for text in unused for word in tokens(text)
     )
     return not limits and len(unused) <= MAX_UNUSED
-
-
-def _described(candidate: Candidate) -> str:
-    values = ", ".join(candidate.values.values())
-    return f"{candidate.title} ({values})" if values else candidate.title

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -29,7 +29,7 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.offline.check import PASTED, doubts, value_doubts
 from obsidian_agent.offline.names import Surroundings, VaultNames
-from obsidian_agent.offline.note_set import ACTIVE, InvalidValue, NoteSet
+from obsidian_agent.offline.note_set import ACTIVE, InvalidValue, NoteSet, Term
 from obsidian_agent.offline.reader import ExampleMatch, match_examples
 from obsidian_agent.offline.recipe import MAX_SUGGESTIONS, SLOT, AnswerFrom, Input, Recipe, packaged
 from obsidian_agent.offline.recipe_plan import fill
@@ -41,7 +41,14 @@ from obsidian_agent.offline.values import (
     is_blank,
     read,
 )
-from obsidian_agent.offline.words import beginning, is_pasted, paths_in, words
+from obsidian_agent.offline.words import (
+    WORD,
+    beginning,
+    is_pasted,
+    paths_in,
+    senses_of,
+    words,
+)
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import UNRESTRICTED, Policy
 from obsidian_agent.plan.preview import dry_run
@@ -60,6 +67,10 @@ MAX_LINES: Final = 200
 """Lines of a list in an answer; further items are only counted."""
 MAX_CONDITIONS: Final = 8
 """Conditions of a set of notes without a note, up to which it is tried without some of them."""
+
+_OTHER_KINDS: Final[Mapping[str, Literal["tag", "folder"]]] = {"tag": "folder", "folder": "tag"}
+_KIND_WORDS: Final = frozenset({"tag", "folder", "in", "from", "insid"})
+"""The stems of words that decide whether a name is a tag or a folder."""
 
 ALL_FINDINGS: Final = "all"
 """The value of an input for kinds of findings that means every kind."""
@@ -274,12 +285,40 @@ class OfflineTurn(Struct, frozen=True, dict=True):
             readings = self._readings[:MAX_SUGGESTIONS]
             return [(self._candidate(one.recipe, one.values), None) for one in readings]
         ranked: list[tuple[Candidate, RecipeSuggestion | None]] = []
+        titles: set[str] = set()
         for suggestion in self._menu.likely(self._nearest):
             candidate = self._candidate(suggestion.recipe, suggestion.values, suggestion)
+            if candidate.title in titles and not candidate.missing:
+                continue
+            titles.add(candidate.title)
             ranked.append((candidate, suggestion))
+            if not ranked[1:]:
+                ranked += ((other, suggestion) for other in self._with_other_kind(suggestion))
             if not candidate.missing and not self._deletes(suggestion.recipe):
                 ranked += ((other, suggestion) for other in self._with_fewer_terms(suggestion))
-        return ranked[:MAX_SUGGESTIONS]
+        return _deletes_last(ranked[:MAX_SUGGESTIONS], self.request.message)
+
+    def _with_other_kind(self, suggestion: RecipeSuggestion) -> Iterator[Candidate]:
+        """Yield the candidate of a suggestion whose tag is read as a folder, or the opposite.
+
+        Words for either kind, and prepositions, decide it.
+        """
+        spoken = WORD.findall(self.request.message)
+        decided = frozenset[str]().union(*map(senses_of, spoken))
+        if "#" in self.request.message or decided & _KIND_WORDS:
+            return
+        for name, described in suggestion.values.items():
+            if not isinstance(described, NoteSet):
+                continue
+            for term in described.terms:
+                kind = _OTHER_KINDS.get(term.key)
+                if kind is None or term.negated:
+                    continue
+                for other in self.around.names.find(str(term.value).rpartition("/")[2], kind):
+                    new = Term(kind, other.value)
+                    terms = tuple(new if one is term else one for one in described.terms)
+                    values = {**suggestion.values, name: NoteSet(terms)}
+                    yield self._candidate(suggestion.recipe, values, suggestion)
 
     def _with_fewer_terms(self, suggestion: RecipeSuggestion) -> Iterator[Candidate]:
         """Yield the candidate of a suggestion without the conditions that no note meets."""
@@ -292,7 +331,7 @@ class OfflineTurn(Struct, frozen=True, dict=True):
                 other = self._candidate(suggestion.recipe, values, suggestion)
                 count = self._count(fewer)
                 doubt = f"No note matches: {described.text()}. {count} match: {fewer.text()}."
-                yield replace(other, doubt=" ".join(filter(None, (doubt, other.doubt))))
+                yield replace(other, doubts=(doubt, *other.doubts))
 
     def _largest_met(self, described: NoteSet) -> NoteSet | None:
         """Return the description without one condition, or without two, that fewest notes match."""
@@ -316,10 +355,16 @@ class OfflineTurn(Struct, frozen=True, dict=True):
 
     def _count(self, described: NoteSet) -> int | None:
         """Return the number of matching notes, or `None` if that cannot be determined."""
-        try:
-            return len(described.paths(self.around))
-        except ObsidianAgentError:
-            return None
+        if described not in self._counts:
+            try:
+                self._counts[described] = len(described.paths(self.around))
+            except ObsidianAgentError:
+                self._counts[described] = None
+        return self._counts[described]
+
+    @cached_property
+    def _counts(self) -> dict[NoteSet, int | None]:
+        return {}
 
     @cached_property
     def _nearest(self) -> list[RecipeSuggestion]:
@@ -383,9 +428,8 @@ class OfflineTurn(Struct, frozen=True, dict=True):
                 certain=not doubted,
             )
             if sentences:
-                doubt = " ".join(sentences)
-                candidate = replace(self._candidate(recipe, values), doubt=doubt)
-                return NeedsInput(f"Is it this? {doubt}", (candidate,))
+                candidate = replace(self._candidate(recipe, values), doubts=sentences)
+                return NeedsInput(f"Is it this? {candidate.doubt}", (candidate,))
         if recipe.answer is None:
             return PlanReady(plan, preview=preview)
         texts: dict[str, str] = {}
@@ -435,49 +479,51 @@ class OfflineTurn(Struct, frozen=True, dict=True):
         suggestion: RecipeSuggestion | None = None,
     ) -> Candidate:
         """Return a candidate, with the doubts about the suggestion behind it."""
-        missing = recipe.missing(values)
-        plan = fill(recipe, values) if not missing else None
-        sentences = [] if suggestion is None else list(self._suggestion_doubts(suggestion))
-        title = recipe.title
-        if plan is not None and recipe.inputs and recipe.answer is None:
-            title = SLOT.sub("…", plan.goal)
-        if self._deletes(recipe):
-            title = self._counted(title, values)
-            sentences += (problem.message for problem in self._delete_problems(recipe))
+        # This import is not needed for a certain sentence.
+        from obsidian_agent.services.candidates import (
+            new_names,
+            sentence_of,
+            title_of,
+            unknown_names,
+        )
+
+        missing, names = recipe.missing(values), self.around.names
+        plan = fill(recipe, values) if not missing and recipe.answer is None else None
+        unused = tuple(suggestion.unused) if suggestion is not None else ()
+        guesses = suggestion.guesses if suggestion is not None else {}
+        unknown = tuple(unknown_names(recipe, values, unused, names))
+        named = {name.text for name in unknown}
+        sentence = sentence_of(recipe, values, self._count)
         return Candidate(
-            title,
-            plan if recipe.answer is None else None,
+            title_of(sentence),
+            plan,
             {name: form_text(recipe.inputs[name], value) for name, value in values.items()},
             missing,
             recipe=recipe.name,
-            doubt=" ".join(filter(None, (self.unmet(recipe), *sentences))),
+            doubts=tuple(self._doubts(recipe, suggestion)),
+            sentence=sentence,
+            guesses=tuple(
+                f"{recipe.inputs[name].description.lower()} “{text}”"
+                for name, text in guesses.items()
+            ),
+            unused=tuple(text for text in unused if text not in named),
+            unknown=unknown,
+            news=tuple(
+                f"{kind} {text} is new" for _, kind, text in new_names(recipe, values, names)
+            ),
+            deletes=self._deletes(recipe),
         )
 
-    def _suggestion_doubts(self, suggestion: RecipeSuggestion) -> Iterator[str]:
-        message, inputs = beginning(self.request.message), suggestion.recipe.inputs
-        guesses = suggestion.guesses.items()
-        if guesses:
-            texts = (f"{inputs[name].description.lower()} “{text}”" for name, text in guesses)
-            yield f"Please check: {', '.join(texts)}."
-        if is_pasted(self.request.message):
-            yield PASTED
-        if suggestion.unused:
-            yield f"Not used: {' and '.join(f'“{text}”' for text in suggestion.unused)}."
-        chosen = [(inputs[name], value) for name, value in suggestion.values.items()]
-        yield from value_doubts(message, self.around, chosen)
-
-    def _counted(self, title: str, values: Mapping[str, Any]) -> str:
-        """Return the title of a candidate that deletes, with the number of notes."""
-        for described in values.values():
-            if isinstance(described, NoteSet) and described.text() in title:
-                count = self._count(described)
-                if count is not None and "note" not in {
-                    term.key for term in described.terms if not term.negated
-                }:
-                    text = described.text().removeprefix("all ")
-                    noun = text if count != 1 else text.replace("notes", "note", 1)
-                    title = title.replace(described.text(), f"{count} {noun}")
-        return title
+    def _doubts(self, recipe: Recipe, suggestion: RecipeSuggestion | None) -> Iterator[str]:
+        if unmet := self.unmet(recipe):
+            yield unmet
+        if suggestion is not None:
+            if is_pasted(self.request.message):
+                yield PASTED
+            chosen = [(recipe.inputs[name], value) for name, value in suggestion.values.items()]
+            yield from value_doubts(beginning(self.request.message), self.around, chosen)
+        if self._deletes(recipe):
+            yield from (problem.message for problem in self._delete_problems(recipe))
 
     def _delete_problems(self, recipe: Recipe) -> Iterator[Problem]:
         """Yield why the policy does not allow a recipe that deletes."""
@@ -508,6 +554,19 @@ class OfflineTurn(Struct, frozen=True, dict=True):
             )
         except PlanError:
             return None
+
+
+def _deletes_last(
+    ranked: list[tuple[Candidate, RecipeSuggestion | None]], message: str
+) -> list[tuple[Candidate, RecipeSuggestion | None]]:
+    """Return the candidates without one that deletes in front, unless the message names that."""
+    first, _ = ranked[0] if ranked else (None, None)
+    if first is None or not first.deletes or first.unknown:
+        return ranked
+    verb = words(first.title)[0]
+    if any(verb in senses_of(word) for word in WORD.findall(message)):
+        return ranked
+    return sorted(ranked, key=lambda reading: reading[0].deletes)
 
 
 def _health_answer(title: str, value: str, labels: Mapping[str, str]) -> Answer:

@@ -215,7 +215,7 @@ async def test_a_plan_that_is_not_permitted_waits_in_the_inbox(
         assert waiting["changes"] == 1
 
         await editor.say("/plans")
-        assert "Add text to Inbox" in editor.text
+        assert "Add “Call Ada” to Inbox" in editor.text
         plan_id = editor.text.split("`")[1]
         editor.choose = first
         await editor.say(f"/plans {plan_id}")
@@ -233,7 +233,7 @@ async def test_a_question_is_answered_by_a_number_and_then_a_value(
 ) -> None:
     async with editing(make_vault, tmp_path) as editor:
         await editor.say(AWAY)
-        assert "1. Move notes to a folder" in editor.text
+        assert "1. Move 2 notes tagged #done to …" in editor.text
         assert "Answer with a number from 1 to 3." in editor.text
         await editor.say("9")
         assert "Answer with a number from 1 to 3." in editor.text
@@ -281,7 +281,7 @@ async def test_cancelling_at_every_message_leaves_the_vault_whole(
             pytest.fail("The turn did not end.")
         assert number > 6
         plans = editor.waiting()
-        assert all(plan["plan"]["goal"] == "Add text to Inbox" for plan in plans)
+        assert all(plan["plan"]["goal"].startswith("Add “Line ") for plan in plans)
         editor.cancel_at = None
         assert await editor.say("which notes have the tag #done?") == "end_turn"
         assert "A.md" in editor.text
@@ -298,7 +298,7 @@ async def test_a_client_that_is_killed_loses_no_plan(make_vault: MakeVault, tmp_
         with pytest.raises((RequestError, ConnectionError, TimeoutError)):
             await editor.say(APPEND)
         assert tree(editor.vault) == before
-        assert [plan["plan"]["goal"] for plan in editor.waiting()] == ["Add text to Inbox"]
+        assert [plan["plan"]["goal"] for plan in editor.waiting()] == ["Add “Call Ada” to Inbox"]
 
 
 async def test_a_model_gets_a_note_only_with_permission(

@@ -123,5 +123,5 @@ def test_a_sentence_that_is_not_certain_offers_actions() -> None:
     assert f'"{QUOTED}"' in README
     event = desk().decide(UNCERTAIN)
     assert isinstance(event, NeedsInput)
-    assert event.candidates[0].title == "Move notes tagged #done to Archive"
-    assert "1. Move notes tagged #done to Archive" in COMMAND_LINE
+    assert event.candidates[0].title == "Move 4 notes tagged #done to Archive"
+    assert "1. Move 4 notes tagged #done to Archive" in COMMAND_LINE
