@@ -117,11 +117,14 @@ class CopyMerges:
             steps.append(RepairStep("vault.writeFile", {"path": original.text, **values}))
         steps.append(RepairStep("vault.delete", {"path": copy.text}))
         if own == other:
-            title = "Delete it, the text is the same"
+            title = f"Delete {copy.name}, the text is the same"
         elif merged.is_clean:
-            title = f"Merge it into {original} and delete it"
+            title = f"Merge {copy.name} into {original.name} and delete it"
         else:
-            title = f"Keep both texts in {original}, marked where they differ, and delete it"
+            title = (
+                f"Keep both texts in {original.name}, marked where they differ, "
+                f"and delete {copy.name}"
+            )
         choice = RepairChoice(title, tuple(steps))
         return Repair((choice,), preselected=is_certain and merged.is_clean)
 
@@ -133,10 +136,8 @@ class CopyMerges:
         for data in self._survey.settings.old_versions(original.text):
             if len(data) <= _MAX_MERGED:
                 versions.append(data.decode(errors="replace"))
-        base = common_base(versions, texts[1])
-        merged = merge_texts(*texts, base, (original.name, copy.name))
-        # If nothing changed here since the base, the copy may well be the older one.
-        return Merged(merged.text, merged.is_clean and base != texts[0])
+        base = common_base(versions, *texts)
+        return merge_texts(*texts, base, (original.name, copy.name))
 
 
 def _with_alias(text: str, name: str) -> str:

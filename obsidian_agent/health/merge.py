@@ -38,10 +38,12 @@ class _Undecided(Exception):
     """Both sides changed a property, or it cannot be merged by key."""
 
 
-def common_base(versions: Sequence[str], copy: str) -> str | None:
+def common_base(versions: Sequence[str], own: str, copy: str) -> str | None:
     """Return the earlier version that a copy comes from: the most similar one, the older on a tie.
 
-    `versions` are the newest first. Return None if all of them are too different.
+    `versions` are those of the file, the newest first; the newest is often its present text `own`.
+    Return None if that is the most similar, because then the copy may be older or newer, and if all
+    of them are too different.
     """
     best, best_ratio = None, _MIN_LIKENESS
     matcher = SequenceMatcher(autojunk=False)
@@ -51,6 +53,8 @@ def common_base(versions: Sequence[str], copy: str) -> str | None:
         ratio = matcher.ratio()
         if ratio >= best_ratio:
             best, best_ratio = version, ratio
+    if best is not None and with_newlines(best, "\n") == with_newlines(own, "\n"):
+        return None
     return best
 
 

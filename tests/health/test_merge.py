@@ -77,6 +77,31 @@ def test_of_500_conflicts_with_a_base_nine_in_ten_are_no_question_and_no_line_is
     assert clean >= 450
 
 
+def test_of_500_conflicts_with_a_history_only_removed_lines_are_lost():
+    """The copy comes from any version of the note, the present one included."""
+    known = 0
+    for seed in range(500):
+        rng = random.Random(seed)
+        history = [[f"- [ ] Line {rng.random()}\n" for _ in range(rng.randint(10, 60))]]
+        for _ in range(rng.randint(1, 4)):
+            history.append(edited(rng, history[-1]))
+        ancestor = rng.randrange(len(history))
+        own, copy = history[-1], edited(rng, history[ancestor])
+        versions = ["".join(lines) for lines in reversed(history)]
+        base = common_base(versions, "".join(own), "".join(copy))
+        merged = merge_texts("".join(own), "".join(copy), base, NAMES)
+        lost = {*own, *copy} - {*merged.text.splitlines(keepends=True)}
+        if base is None:
+            assert not lost
+            assert not merged.is_clean
+            continue
+        # A line of the note is lost only if the copy's author removed it, and the other way around.
+        assert not lost & ({*copy} - {*history[ancestor]})
+        assert lost & {*own} <= {*history[ancestor]}
+        known += 1
+    assert known > 250
+
+
 def test_changes_of_neighbouring_lines_are_merged():
     own, copy = BASE.replace("two", "2"), BASE.replace("three", "3\nnew")
     merged = merge_texts(own, copy, BASE, NAMES)
@@ -133,8 +158,19 @@ def test_a_property_that_both_changed_is_a_question():
 
 def test_the_base_is_the_version_that_the_copy_resembles_most():
     old, new = "one\ntwo\n", "one\ntwo\nthree\nfour\n"
-    assert common_base([new, old], "one\ntwo\nmine\n") == old
-    assert common_base([new, old], "something\nelse\n") is None
+    assert common_base([new, old], new, "one\ntwo\nmine\n") == old
+    assert common_base([new, old], new, "something\nelse\n") is None
+
+
+def test_the_present_text_is_no_base(conflict: Repairs) -> None:
+    # As in a git vault in which the note is committed.
+    own, copy = "apples\nbread\neggs\n", "apples\nbread\nflour\n"
+    finding = conflict(own, copy, own.replace("\n", "\r\n"))
+    assert finding.repair is not None
+    assert not finding.repair.preselected
+    content = finding.repair.choices[0].steps[0].args["content"]
+    assert "=======" in content
+    assert {*own.split(), *copy.split()} <= {*content.split()}
 
 
 Repairs = Callable[..., HealthFinding]

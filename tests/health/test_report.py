@@ -446,7 +446,7 @@ def test_vague_names_need_nearly_the_same_text_and_are_reported_once(
 def test_a_copy_with_the_same_text_is_deleted(found: Examine) -> None:
     files = {"Plan.md": PROSE, "Plan.sync-conflict-20240101-120000-ABCDEF7.md": PROSE}
     (finding,) = found(files, "conflict-copy")
-    assert repairs(finding) == (True, ["Delete it, the text is the same"])
+    assert repairs(finding) == (True, [f"Delete {finding.path}, the text is the same"])
 
 
 MARKS = "a\n<<<<<<< HEAD\nmine\n=======\ntheirs\n>>>>>>> other\nz\n"
