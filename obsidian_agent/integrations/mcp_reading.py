@@ -29,7 +29,7 @@ from obsidian_agent.integrations.mcp_arguments import (
 from obsidian_agent.integrations.shared_view import SharedView
 from obsidian_agent.tools.core.lookup import find_file, find_folder, read_text
 from obsidian_agent.tools.core.tool import RunContext, ToolContext
-from obsidian_agent.tools.files.periodic import PeriodNoteInput, PeriodNoteOutput, period_note
+from obsidian_agent.tools.files.periodic import Periods
 from obsidian_agent.tools.links.links import links_from
 from obsidian_agent.tools.search.conditions import Condition, Matcher
 from obsidian_agent.tools.search.search import preview
@@ -208,7 +208,8 @@ def read_section(view: SharedView, args: ReadNoteInput) -> ReadAnswer:
 def backlinks(view: SharedView, args: BacklinksInput) -> ReadAnswer:
     """Return the links to a file, those of `limit` notes."""
     path = find_file(view, named_file(view, args.path))
-    sources = view.index.backlinks(path)
+    key = ("backlinks", path.text)
+    sources = view.files.remember(key, lambda: view.index.backlinks(path))
     end = args.offset + args.limit
     rows: list[Document] = []
     for source in budget.checked(sources[args.offset : end]):
@@ -326,18 +327,13 @@ def _task_row(task: ListedTask, status: str) -> Document:
 def periodic_note(view: SharedView, context: RunContext, args: PeriodicNoteInput) -> ReadAnswer:
     """Return the path of a periodic note, and its text if it exists."""
 
-    def find() -> PeriodNoteOutput:
-        arguments = PeriodNoteInput(period=args.period, offset=args.offset)
-        note: PeriodNoteOutput = period_note.propose(
-            arguments, ToolContext(view, view, context)
-        ).output
-        return note
-
-    if args.period == "day":  # the settings for daily notes decide
-        note = find()
-    else:
-        key = ("period", args.period, args.offset, context.now.date())
-        note = view.files.remember(key, find)
+    periods = Periods(args.period, ToolContext(view, view, context))
+    if args.period != "day":  # for days the settings for daily notes decide
+        key = ("periods", args.period)
+        periods.habit, periods.template = view.files.remember(
+            key, lambda: (periods.habit, periods.template)
+        )
+    note = periods.note(args.offset)
     entry = view.locate(parse(note.path, PathUse.READ))
     document: Document = {"path": note.path, "day": note.day, "exists": entry is not None}
     if entry is None:

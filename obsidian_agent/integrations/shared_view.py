@@ -58,28 +58,40 @@ class SharedFileSet:
         """Decide about every file, but for those that are unchanged since `before`. May block."""
         self.index = index
         self.rules = rules
-        known: Mapping[str, bool] = {}
-        if before is not None and before.rules == rules and before.index.snapshot is index.snapshot:
-            known = before._decisions
-        changed = index.changed.delta.files
-        gate, vault_path = _gate(rules, FileNames(store)), PathCache()
-        self._store, self._vault_path = store, vault_path
-        self._decisions: dict[str, bool] = {
-            text: known[text]
-            if text in known and text not in changed
-            else gate.allowed(vault_path(text), Level.TEXT) is not None
-            for text in budget.checked(index.file_paths())
-        }
+        self._store, self._vault_path = store, PathCache()
         self._facts: dict[str, Facts] = {}
         self._with_tasks: dict[str, bool] = {}
         self._due: dict[str, tuple[ListedTask, ...]] = {}
         self._results: dict[tuple[object, ...], Any] = {}
-        if known and before is not None:
+        self._decisions: dict[str, bool]
+        self.paths: frozenset[str]
+        self.hidden: frozenset[str]
+        self.folders: frozenset[str]
+        self.unlisted: frozenset[str]
+        gate = _gate(rules, FileNames(store))
+
+        def decide(text: str) -> bool:
+            return gate.allowed(self._vault_path(text), Level.TEXT) is not None
+
+        if before is not None and before.rules == rules and _follows(index, before.index):
+            changed, present = _changed(index), index.changed.delta.files
+            self._decisions = dict(before._decisions)
+            for text in changed:
+                if text in present:
+                    self._decisions[text] = decide(text)
+                else:
+                    self._decisions.pop(text, None)
             self._facts, self._with_tasks = dict(before._facts), dict(before._with_tasks)
             self._due = dict(before._due)
-            for text in changed.keys() | index.changed.delta.stale:
+            for text in changed:
                 for cache in (self._facts, self._with_tasks, self._due):
                     cache.pop(text, None)
+            if self._decisions == before._decisions:
+                self.paths, self.hidden = before.paths, before.hidden
+                self.folders, self.unlisted = before.folders, before.unlisted
+                return
+        else:
+            self._decisions = {text: decide(text) for text in budget.checked(index.file_paths())}
         self.paths = frozenset(text for text, shared in self._decisions.items() if shared)
         self.hidden = frozenset(self._decisions.keys() - self.paths)
         self.folders = frozenset({ROOT.text, *_folders_of(self.paths)})
@@ -294,6 +306,16 @@ def _gate(rules: SharingRules, names: Callable[[VaultPath], Sequence[VaultPath]]
         return known[path.text]
 
     return Gate(rules, Grants(), False, names_once)
+
+
+def _changed(index: StoredIndex) -> set[str]:
+    """Return the files that changed since the snapshot of an index."""
+    return index.changed.delta.files.keys() | index.changed.delta.stale
+
+
+def _follows(index: StoredIndex, before: StoredIndex) -> bool:
+    """Return whether an index has the snapshot and all changes of an earlier one."""
+    return index.snapshot is before.snapshot and _changed(before) <= _changed(index)
 
 
 def _folders_of(files: Set[str]) -> set[str]:

@@ -80,7 +80,9 @@ class PeriodNoteOutput(SparseOutput):
     bare: bool = Field(description="Whether there is no template.")
 
 
-class _Habit(NamedTuple):
+class PeriodHabit(NamedTuple):
+    """The folder and the format of the notes of one kind of period."""
+
     folder: str
     yearly: bool
     """True if each year has a subfolder of its own."""
@@ -94,7 +96,7 @@ def period_note(args: PeriodNoteInput, ctx: ToolContext) -> Proposal[PeriodNoteO
     It is that of the current period or another one; the result includes its template if there is
     one.
     """
-    return Proposal(_Periods(args.period, ctx).note(int(args.offset)))
+    return Proposal(Periods(args.period, ctx).note(int(args.offset)))
 
 
 class PeriodNotesInput(ToolModel):
@@ -115,7 +117,7 @@ def period_notes(args: PeriodNotesInput, ctx: ToolContext) -> Proposal[PeriodNot
 
     If none of these periods has a note, it is the last earlier note.
     """
-    periods = _Periods(args.period, ctx)
+    periods = Periods(args.period, ctx)
     existing = {path.text for path in ctx.view.index.notes(ROOT)}
     offsets = [-number for number in range(1, args.count + 1) if periods.path(-number) in existing]
     warnings = []
@@ -136,8 +138,11 @@ def period_notes(args: PeriodNotesInput, ctx: ToolContext) -> Proposal[PeriodNot
     return Proposal(PeriodNotesOutput(files=files, count=len(files)), warnings=tuple(warnings))
 
 
-class _Periods:
-    """The notes of one kind of period, by their distance from the current one."""
+class Periods:
+    """The notes of one kind of period, by their distance from the current one.
+
+    `habit` and `template` take a look at all names; they may be set by callers that know them.
+    """
 
     def __init__(self, period: Period, ctx: ToolContext) -> None:
         self._period = period
@@ -150,7 +155,7 @@ class _Periods:
             return ""
         if self._period == "day":
             return _daily_path(self._ctx, moment)
-        habit = self._habit
+        habit = self.habit
         year = "gggg" if self._period == "week" else "YYYY"
         folder = format_moment(moment, year) if habit.yearly else ""
         name = f"{format_moment(moment, habit.format)}.md"
@@ -163,7 +168,7 @@ class _Periods:
             raise ToolError("The year is out of range (1 to 9999).")
         if self._period == "day":
             return _daily_note(self._ctx, moment)
-        path, template = self.path(offset), self._template
+        path, template = self.path(offset), self.template
         return PeriodNoteOutput(
             path=path,
             title=path.rpartition("/")[2].removesuffix(".md"),
@@ -187,7 +192,8 @@ class _Periods:
         return list(self._ctx.view.notes(ROOT))
 
     @cached_property
-    def _habit(self) -> _Habit:
+    def habit(self) -> PeriodHabit:
+        """The folder and format of the existing notes of this kind."""
         return _habit(self._period, self._notes, self._folders())
 
     def _folders(self) -> Iterator[VaultPath]:
@@ -196,7 +202,8 @@ class _Periods:
                 yield entry.path
 
     @cached_property
-    def _template(self) -> str | None:
+    def template(self) -> str | None:
+        """The path of the only template whose name matches the period."""
         named = [
             path.text
             for path in self._notes
@@ -233,20 +240,20 @@ def _daily_note(ctx: ToolContext, moment: datetime) -> PeriodNoteOutput:
     )
 
 
-def _habit(period: Period, notes: Iterable[VaultPath], folders: Iterable[VaultPath]) -> _Habit:
+def _habit(period: Period, notes: Iterable[VaultPath], folders: Iterable[VaultPath]) -> PeriodHabit:
     """Return the folder and format that most of the notes of this kind have."""
-    habits: Counter[_Habit] = Counter()
+    habits: Counter[PeriodHabit] = Counter()
     for path in notes:
         form = _matching(period, path)
         if form is not None and not _TEMPLATE.search(path.parent.text):
             yearly = bool(_YEAR.fullmatch(path.parent.name)) and path.parent.name in path.stem
             habits[
-                _Habit(path.parent.parent.text if yearly else path.parent.text, yearly, form)
+                PeriodHabit(path.parent.parent.text if yearly else path.parent.text, yearly, form)
             ] += 1
     if habits and not (period == "year" and len(habits) > 1):
         return habits.most_common(1)[0][0]
     named = [folder.text for folder in folders if _NAMED[period].search(folder.name)]
-    return _Habit(named[0] if len(named) == 1 else "", False, _FORMATS[period][0][0])
+    return PeriodHabit(named[0] if len(named) == 1 else "", False, _FORMATS[period][0][0])
 
 
 def _matching(period: Period, path: VaultPath) -> str | None:
