@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from datetime import date
 from typing import Final
 
 _PLACEHOLDER: Final = re.compile(r"\{\{|<%|\$\{|\$(?:steps|vars)\b")
 _DATE: Final = re.compile(r"\d{4}[-./]?(?:\d{2}|W\d{2})(?:[-./]?\d{2})?|\d+")
+_ACCENTS: Final = re.compile(r"(?<=[A-Za-z])[\u0300-\u036f]+")
+"""Of other scripts, marks make other letters."""
 
 
 def has_placeholder(name: str) -> bool:
@@ -27,3 +30,10 @@ def is_day(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def without_accents(text: str) -> str:
+    """Return a text without the accents of Latin letters."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))

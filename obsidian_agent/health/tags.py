@@ -1,11 +1,11 @@
-"""Findings about tags that differ in spelling only."""
+"""Findings about tags that are spelled in several ways."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
@@ -16,33 +16,53 @@ from obsidian_agent.health.finding import (
     RepairStep,
     note_count,
 )
+from obsidian_agent.health.names import is_date, without_accents
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.paths.path import VaultPath
 
-_SEPARATOR: Final = re.compile(r"(?<!\d)[-_]+|[-_]+(?!\d)")
+_SEPARATOR: Final = re.compile(r"[-_]+(?!\d)|(?<=[^\W\d_]{2})[-_]+")
+"""Not between digits, and not between one letter and a digit: `v1-2` is not `v12`."""
+_PLURALS: Final = (
+    (re.compile(r"(?<=\w\w[^\Ws])s\Z"), ""),
+    (re.compile(r"(?<=\w\w\w)es\Z"), ""),
+    (re.compile(r"(?<=\w\w\w)ies\Z"), "y"),
+    (re.compile(r"(?<=\w\w\w)es\Z"), "is"),
+    (re.compile(r"(?<=\w{5})e\Z"), ""),
+    (re.compile(r"(?<=\w{5})en\Z"), ""),
+    (re.compile(r"(?<=\w\w\we)n\Z"), ""),
+)
+"""The usual endings of plurals, and those of their singulars."""
 _CLEAR_MAJORITY: Final = 3
 """A spelling that is so many times as frequent as another is the one that is meant."""
 
+_Notes = Mapping[str, Sequence[VaultPath]]
+
 
 def tag_spellings(survey: VaultSurvey) -> Iterator[HealthFinding]:
-    """Yield tags that differ from a more frequent tag in case, separators or plural only.
+    """Yield tags that are another spelling of a more frequent tag.
 
-    Of nested tags, the parent that differs is reported, once.
+    They differ in case, hyphens and underscores only, or are the plural of each other, or differ in
+    accents. As that is true of other words too (`#new` and `#news`), such tags also have to be used
+    in the same context. Of nested tags, the parent that differs is reported, once.
     """
-    counts: Counter[str] = Counter()
-    first: dict[str, VaultPath] = {}
+    notes: dict[str, list[VaultPath]] = defaultdict(list)
     for note in survey.notes:
-        for tag in set(chain.from_iterable(map(_with_parents, survey.facts[note].tags))):
-            counts[tag] += 1
-            first.setdefault(tag, note)
-    groups: dict[str, list[str]] = defaultdict(list)
-    for tag in counts:
-        groups[_key(tag)].append(tag)
-    for spellings in groups.values():
-        usual, *others = sorted(spellings, key=lambda tag: (-counts[tag], tag))
-        for tag in others:
-            if tag.rpartition("/")[0] == usual.rpartition("/")[0]:
-                yield _finding(tag, usual, counts, first[tag])
+        for tag in dict.fromkeys(chain.from_iterable(map(_with_parents, survey.facts[note].tags))):
+            notes[tag].append(note)
+    siblings: dict[str, list[str]] = defaultdict(list)
+    for tag in notes:
+        siblings[tag.rpartition("/")[0]].append(tag)
+    context = _Context(survey, notes)
+    for tags in siblings.values():
+        words: dict[str, list[str]] = defaultdict(list)
+        for tag in sorted(tags, key=lambda tag: (-len(notes[tag]), tag)):
+            words[_key(tag)].append(tag)
+        for usual, *others in words.values():
+            yield from (_finding(tag, usual, notes) for tag in others)
+        for spellings in _related(words):
+            usual, tag = sorted(spellings, key=lambda tag: (-len(notes[tag]), tag))
+            if shared := context.shared(tag, usual):
+                yield _finding(tag, usual, notes, context=shared)
 
 
 def _with_parents(tag: str) -> Iterator[str]:
@@ -52,45 +72,84 @@ def _with_parents(tag: str) -> Iterator[str]:
         tag = tag.rpartition("/")[0]
 
 
+def _folded(tag: str) -> str:
+    return unicodedata.normalize("NFC", tag).casefold()
+
+
 def _key(tag: str) -> str:
-    """Return a tag without case and separators, each part in the singular.
-
-    Between digits a separator counts: `v1-2` is not `v12`.
-    """
-    folded = unicodedata.normalize("NFC", tag).casefold()
-    parts = _SEPARATOR.sub("", folded).replace("_", "-").split("/")
-    return "/".join(map(_singular, parts))
+    """Return the last part of a tag without case, hyphens and underscores."""
+    return _SEPARATOR.sub("", _folded(tag.rpartition("/")[2])).replace("_", "-")
 
 
-def _singular(word: str) -> str:
-    if len(word) > 4 and word.endswith("ies"):
-        return f"{word[:-3]}y"
-    if len(word) > 4 and word.endswith(("ches", "shes", "sses", "xes")):
-        return word[:-2]
-    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        return word[:-1]
-    return word
+def _related(words: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of tags that may be one word: without accents, or as its plural."""
+    plain: dict[str, list[str]] = defaultdict(list)
+    for key in words:
+        plain[without_accents(key)].append(key)
+    for form, keys in plain.items():
+        singulars = {plural.sub(ending, form) for plural, ending in _PLURALS if plural.search(form)}
+        related = [key for singular in sorted(singulars) for key in plain.get(singular, ())]
+        for position, key in enumerate(keys):
+            for other in (*keys[position + 1 :], *related):
+                yield words[key][0], words[other][0]
 
 
-def _finding(tag: str, usual: str, counts: Counter[str], note: VaultPath) -> HealthFinding:
-    same_word = tag.casefold() == usual.casefold()
-    clear = counts[usual] >= _CLEAR_MAJORITY * counts[tag]
-    step = RepairStep("vault.renameTag", {"from": tag, "to": usual})
-    difference = "case" if same_word else "separators or plural"
+class _Context:
+    """What the notes with two tags have in common."""
+
+    def __init__(self, survey: VaultSurvey, notes: _Notes) -> None:
+        self._survey = survey
+        self._notes = notes
+        self._folders: dict[VaultPath, int] = defaultdict(int)
+        for note in survey.notes:
+            self._folders[note.parent] += 1
+
+    def shared(self, tag: str, other: str) -> str:
+        """Return what notes with one tag and others with the other share, in words, or "".
+
+        It is a tag above both, a folder, or a third tag. What most notes share says nothing, nor
+        does the folder of periodic notes, or a note that has both tags.
+        """
+        if parent := tag.rpartition("/")[0]:
+            return f"both are below #{parent}"
+        both = set(self._notes[tag]) & set(self._notes[other])
+        ones, others = (
+            [note for note in self._notes[name] if note not in both] for name in (tag, other)
+        )
+        most = len(self._survey.notes) / 2
+        folders = self._topics(ones) & self._topics(others)
+        for folder in sorted(folders, key=lambda folder: folder.text):
+            if self._folders[folder] <= most:
+                return f"both are used in {folder.text}"
+        for third in sorted(self._tags(ones) & self._tags(others)):
+            if len(self._notes[third]) <= most:
+                return f"both are used with #{third}"
+        return ""
+
+    def _topics(self, notes: Sequence[VaultPath]) -> set[VaultPath]:
+        return {note.parent for note in notes if not note.parent.is_root and not is_date(note.stem)}
+
+    def _tags(self, notes: Sequence[VaultPath]) -> set[str]:
+        return {tag for note in notes for tag in self._survey.facts[note].tags}
+
+
+def _finding(tag: str, usual: str, notes: _Notes, *, context: str = "") -> HealthFinding:
+    count, usual_count = len(notes[tag]), len(notes[usual])
+    same_word = _folded(tag) == _folded(usual)
+    evidence = "they differ in case only" if same_word else "they differ in hyphens or case only"
     return HealthFinding(
         kind="tag-spelling",
-        path=note.text,
+        path=notes[tag][0].text,
         subject=f"{tag} {usual}",
-        text=f"#{tag} ({note_count(counts[tag])}) and #{usual} ({note_count(counts[usual])})",
-        evidence=f"they differ in {difference} only",
+        text=f"#{tag} ({note_count(count)}) and #{usual} ({note_count(usual_count)})",
+        evidence=f"they may be one word: {context}" if context else evidence,
         repair=Repair(
-            (
-                RepairChoice(f"#{tag} → #{usual}", (step,)),
-                RepairChoice(
-                    f"#{usual} → #{tag}",
-                    (RepairStep("vault.renameTag", {"from": usual, "to": tag}),),
-                ),
-            ),
-            preselected=same_word and clear,
+            (_renaming(tag, usual), _renaming(usual, tag)),
+            preselected=same_word and usual_count >= _CLEAR_MAJORITY * count,
         ),
     )
+
+
+def _renaming(old: str, new: str) -> RepairChoice:
+    step = RepairStep("vault.renameTag", {"from": old, "to": new})
+    return RepairChoice(f"#{old} → #{new}", (step,))
