@@ -21,7 +21,7 @@ from obsidian_agent.health.finding import (
     excerpt,
     note_count,
 )
-from obsidian_agent.health.names import has_placeholder, is_day
+from obsidian_agent.health.names import has_placeholder, is_day, without_accents
 from obsidian_agent.health.survey import RULES_FILE, PropertyRule, VaultSurvey
 from obsidian_agent.vault.index.index import tag_key, tag_within
 from obsidian_agent.vault.paths.path import VaultPath
@@ -33,13 +33,23 @@ _MOMENT: Final = re.compile(
 _YEAR_FIRST: Final = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
 _YEAR_LAST: Final = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4})")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,10})?")
+_BETWEEN_WORDS: Final = re.compile(r"(?<=[^\W\d])[-_\s]+(?=[^\W\d])")
 _CHECKED: Final = {"true": True, "yes": True, "false": False, "no": False}
 _OWN: Final = frozenset(("tags", "tag", "aliases", "alias", "cssclasses", "cssclass", "publish"))
 
-_MIN_NOTES: Final = 10
-"""Notes that must have a property before its usual type counts."""
-_USUAL: Final = 0.9
-"""Share of the notes that makes a type the usual one."""
+_IDENTIFIER: Final = re.compile(r"0\d+|\d{6,}[A-Za-z]?|\d+(?:[-.:/ ]\d+){2,}")
+"""Digits that name something, such as an ISBN or a version: as a number they would lose a part."""
+
+_DECIMAL_COMMA: Final = re.compile(r"(-?(?:0|[1-9]\d{0,14})),(\d{1,2})")
+_ONE_NUMBER: Final = re.compile(r"\D*?(?<![^\W\d_])\d+(?:[.,]\d+)?(?![^\W\d_](?:[\W\d_]|$))\D*")
+"""A number with a unit or a word, such as `50 min`; not `3b`, which is a name."""
+
+_MIN_NOTES: Final = 8
+"""Notes that must have a type before values that cannot be read as it are reported."""
+_MIN_READABLE: Final = 3
+"""Notes that must have a type if all other values can be read as it."""
+_UNREADABLE: Final = 6
+"""Of so many values, one at most cannot be read as the usual type."""
 _MAX_VALUES: Final = 40
 """Different values above which a property is free text."""
 _MAX_LISTED: Final = 12
@@ -58,15 +68,15 @@ class _Use(NamedTuple):
 def property_types(survey: VaultSurvey) -> Iterator[HealthFinding]:
     """Yield values that do not have the type of their property.
 
-    The type is that of a rule of the vault, Obsidian's (types.json), or the one that nearly all
-    notes use, at least those of a folder or with a tag.
+    The type is that of a rule of the vault, Obsidian's (types.json), or the one that most notes
+    use, at least those of a folder or with a tag.
     """
     uses = _uses_by_key(survey)
     reported: set[tuple[VaultPath, str]] = set()
     for source, rules in (
         (RULES_FILE, survey.settings.property_rules),
         ("Obsidian's property types", _obsidian_rules(survey)),
-        ("nearly all other notes", inferred_rules(survey, uses)),
+        ("most other notes", inferred_rules(survey, uses)),
     ):
         for rule in rules:
             for use in _covered(survey, rule, uses) if rule.type in _CHECKS else ():
@@ -85,7 +95,7 @@ def property_rules(survey: VaultSurvey) -> list[PropertyRule]:
 
 
 def inferred_rules(survey: VaultSurvey, uses: Mapping[str, list[_Use]]) -> Iterator[PropertyRule]:
-    """Yield the rules that nearly all notes follow, in the whole vault or in a folder or tag."""
+    """Yield the rules that most notes follow, in the whole vault or in a folder or tag."""
     declared = survey.settings.property_types
     for key, all_uses in uses.items():
         if key in declared:
@@ -184,14 +194,38 @@ def _type_of(value: Any) -> str:
         return "date"
     if isinstance(value, list):
         return "list"
-    return "text"
+    return "map" if isinstance(value, dict) else "text"
 
 
 def _usual_type(uses: Sequence[_Use]) -> str | None:
-    if len(uses) < _MIN_NOTES:
-        return None
+    """Return the type of most values, if nearly all others can be read as it.
+
+    Maps are none of Obsidian's types, and identifiers no numbers.
+    """
     ((usual, count),) = Counter(_type_of(use.value) for use in uses).most_common(1)
-    return usual if count >= _USUAL * len(uses) else None
+    if count < _MIN_READABLE or usual == "map":
+        return None
+    others = [use.value for use in uses if _type_of(use.value) != usual]
+    if usual == "number" and any(_is_identifier(value) for value in others):
+        return None
+    unreadable = sum(not _reads_as(value, usual) for value in others)
+    if unreadable and (count < _MIN_NOTES or unreadable * _UNREADABLE > len(uses)):
+        return None
+    return usual if count > len(others) - unreadable else None
+
+
+def _reads_as(value: Any, usual: str) -> bool:
+    """Return whether a value of another type is one of the usual type in another form."""
+    if _converted(value, usual):
+        return True
+    is_number = usual == "number" and isinstance(value, str)
+    return is_number and _ONE_NUMBER.fullmatch(value) is not None
+
+
+def _is_identifier(value: Any) -> bool:
+    if not isinstance(value, str) or _days(value.strip()):
+        return False
+    return _IDENTIFIER.fullmatch(value.strip()) is not None
 
 
 def _type_finding(
@@ -220,12 +254,15 @@ def _converted(value: Any, expected: str) -> list[Any]:
     if expected == "text" and isinstance(value, list) and len(value) == 1:
         return [value[0]] if isinstance(value[0], str) else []
     if expected == "list" and isinstance(value, str):
-        return [[value]]
+        items = [item.strip() for item in value.split(",")]
+        return [items, [value]] if len(items) > 1 and all(items) else [[value]]
     if not isinstance(value, str):
         return []
     text = value.strip()
     if expected == "number" and _NUMBER.fullmatch(text):
         return [float(text) if "." in text else int(text)]
+    if expected == "number" and (match := _DECIMAL_COMMA.fullmatch(text)):
+        return [float(f"{match[1]}.{match[2]}")]
     if expected == "checkbox" and text.lower() in _CHECKED:
         return [_CHECKED[text.lower()]]
     return _days(text) if expected == "date" else []
@@ -259,7 +296,7 @@ def _formatted(value: Any) -> str:
 
 
 def property_values(survey: VaultSurvey) -> Iterator[HealthFinding]:
-    """Yield values that a rule does not allow, or that differ in case or spaces only."""
+    """Yield values that a rule does not allow, or that differ in the way they are written only."""
     yield from _not_allowed(survey)
     ruled = {rule.property.lower() for rule in survey.settings.property_rules if rule.values}
     uses: dict[str, dict[str, list[VaultPath]]] = defaultdict(dict)
@@ -304,8 +341,18 @@ def _not_allowed(survey: VaultSurvey) -> Iterator[HealthFinding]:
 
 
 def _spelling(text: str) -> str:
-    """Return a text without case, outer and double blanks, and its Unicode form."""
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+    """Return a text without case, blanks, accents, and separators of words."""
+    words = _BETWEEN_WORDS.sub(" ", without_accents(_letters(text)))
+    return " ".join(words.split())
+
+
+def _letters(text: str) -> str:
+    """Return a text without case and its Unicode form."""
+    return unicodedata.normalize("NFC", text).casefold()
+
+
+def _has_odd_blanks(text: str) -> bool:
+    return text != " ".join(text.split())
 
 
 def _replacing(note: VaultPath, key: str, value: Any, text: str, new: str) -> RepairStep:
@@ -329,23 +376,36 @@ def _value_findings(name: str, values: Mapping[str, list[VaultPath]]) -> Iterato
     for text in values:
         groups[_spelling(text)].append(text)
     for spellings in groups.values():
-        usual, *others = sorted(spellings, key=lambda text: (-len(values[text]), text))
+        usual, *others = sorted(
+            spellings, key=lambda text: (_has_odd_blanks(text), -len(values[text]), text)
+        )
         for text in others:
-            notes = values[text]
-            args = {"property": name, "from": [text], "to": usual}
-            choice = RepairChoice(
-                f"{name}: “{text}” → “{usual}”", (RepairStep("vault.renameValue", args),)
-            )
-            yield HealthFinding(
-                kind="property-value",
-                path=notes[0].text,
-                subject=f"{name} {text}",
-                text=f"{name}: “{text}” is written “{usual}” elsewhere.",
-                evidence=(
-                    "they differ in case or spaces only, "
-                    f"{note_count(len(notes))} and {note_count(len(values[usual]))}"
-                ),
-                repair=Repair(
-                    (choice,), preselected=len(values[usual]) >= _CLEAR_MAJORITY * len(notes)
-                ),
-            )
+            yield _value_finding(name, text, usual, values)
+
+
+def _value_finding(
+    name: str, text: str, usual: str, values: Mapping[str, list[VaultPath]]
+) -> HealthFinding:
+    notes = values[text]
+    same_letters = _letters(text) == _letters(usual)
+    difference = "case" if same_letters else "case, spaces, hyphens or accents"
+    is_clear = len(values[usual]) >= _CLEAR_MAJORITY * len(notes)
+    return HealthFinding(
+        kind="property-value",
+        path=notes[0].text,
+        subject=f"{name} {text}",
+        text=f"{name}: “{text}” is written “{usual}” elsewhere.",
+        evidence=(
+            f"they differ in {difference} only, "
+            f"{note_count(len(notes))} and {note_count(len(values[usual]))}"
+        ),
+        repair=Repair(
+            (_renaming(name, text, usual), _renaming(name, usual, text)),
+            preselected=is_clear and same_letters,
+        ),
+    )
+
+
+def _renaming(name: str, old: str, new: str) -> RepairChoice:
+    step = RepairStep("vault.renameValue", {"property": name, "from": [old], "to": new})
+    return RepairChoice(f"{name}: “{old}” → “{new}”", (step,))

@@ -95,7 +95,7 @@ def _related(words: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
 
 
 class _Context:
-    """What the notes with two tags have in common."""
+    """The notes of a vault by tag, compared by where the tags are used."""
 
     def __init__(self, survey: VaultSurvey, notes: _Notes) -> None:
         self._survey = survey

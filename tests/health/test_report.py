@@ -274,16 +274,63 @@ def test_similar_notes_are_merged_with_both_texts_and_the_other_name(found: Exam
 
 def test_of_nested_tags_the_parent_that_differs_is_reported(found: Examine) -> None:
     files = {f"{number}.md": "#project/home" for number in range(3)}
-    files |= {"x.md": "#Projects/garden #project/Home", "y.md": "#v1-2 #v12 #📚book"}
+    files |= {"P/x.md": "#Projects/garden", "P/y.md": "#project/Home #📚book"}
     subjects = [finding.subject for finding in found(files, "tag-spelling")]
     assert subjects == ["Projects project", "project/Home project/home"]
 
 
 def test_tags_that_differ_in_case_get_the_usual_spelling(found: Examine) -> None:
-    files = {f"{number}.md": "#Book" for number in range(3)} | {"x.md": "#book", "y.md": "#books"}
-    case, plural = sorted(found(files, "tag-spelling"), key=lambda finding: finding.subject)
+    files = {f"{number}.md": "#Book" for number in range(3)} | {"x.md": "#book"}
+    (case,) = found(files, "tag-spelling")
     assert repairs(case) == (True, ["#book → #Book", "#Book → #book"])
-    assert repairs(plural)[0] is False
+
+
+RELATED_TAGS = ["book books", "glass glasses", "bus buses", "analysis analyses", "hobby hobbies"]
+RELATED_TAGS += ["Rezept Rezepte", "Sitzung Sitzungen", "Woche Wochen", "café cafe", "cafés cafe"]
+CONTEXTS = {
+    "in A": {"A/x.md": "#{one}", "A/y.md": "#{other}"},
+    "with #p": {"A/x.md": "#{one} #p", "y.md": "#{other} #p"},
+    "below #top": {"A/x.md": "#top/{one}", "y.md": "#top/{other}"},
+}
+NO_CONTEXTS = (
+    {"A/x.md": "#{one} #p", "B/y.md": "#{other} #q", "z.md": "#{one} #{other}"},
+    {"Daily/2026-01-01.md": "#{one}", "Daily/2026-01-02.md": "#{other}"},
+    {"A/x.md": "#{one} #p", **{f"A/{number}.md": "#{other} #p" for number in range(9)}},
+)
+
+
+@pytest.mark.parametrize("tags", RELATED_TAGS)
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_other_forms_of_a_tag_in_the_same_context_are_a_question(
+    found: Examine, tags: str, context: str
+) -> None:
+    one, other = tags.split()
+    files = {path: text.format(one=one, other=other) for path, text in CONTEXTS[context].items()}
+    (finding,) = found(files | dict.fromkeys(["b.md", "c.md", "d.md"], "text"), "tag-spelling")
+    assert finding.evidence.endswith(context)
+    assert repairs(finding)[0] is False
+
+
+@pytest.mark.parametrize("tags", ["news new", "means mean", "glasses glass", "resumé resume"])
+@pytest.mark.parametrize("files", NO_CONTEXTS)
+def test_tags_that_only_look_like_forms_of_each_other_are_not_reported(
+    found: Examine, tags: str, files: dict[str, str]
+) -> None:
+    one, other = tags.split()
+    files = {path: text.format(one=one, other=other) for path, text in files.items()}
+    assert not found(files | dict.fromkeys(["b.md", "c.md", "d.md"], "text"), "tag-spelling")
+
+
+@pytest.mark.parametrize(
+    ("tags", "count"),
+    [("x1 x-1", 0), ("v1-2 v12", 0), ("week1 week-1", 1), ("to-do ToDo", 1), ("plan plane", 0)],
+)
+def test_hyphens_of_tags_count_beside_numbers(found: Examine, tags: str, count: int) -> None:
+    one, other = tags.split()
+    files = {"A/x.md": f"#{one}", "A/y.md": f"#{other}"} | dict.fromkeys(
+        ["b.md", "c.md", "d.md"], "text"
+    )
+    assert len(found(files, "tag-spelling")) == count
 
 
 def test_values_of_another_type_than_obsidian_declares(found: Examine) -> None:
@@ -320,12 +367,61 @@ def test_a_list_is_no_text(found: Examine) -> None:
     assert several.repair is None
 
 
+def test_a_list_in_one_text_is_offered_in_each_way_to_read_it(found: Examine) -> None:
+    files = notes_with("x", "[a]", "[b, c]", "[d]", "'Lea, Tom'")
+    (finding,) = found(files, "property-type")
+    assert repairs(finding) == (
+        False,
+        ['x: “Lea, Tom” → ["Lea", "Tom"]', 'x: “Lea, Tom” → ["Lea, Tom"]'],
+    )
+
+
 def test_types_and_values_are_those_of_a_folder_or_tag(found: Examine) -> None:
     files = {f"Books/{n}.md": f"---\nrating: {n}\n---\n#read" for n in range(20)}
     files |= {f"Films/{n}.md": f"---\nrating: good {n}\n---\n" for n in range(20)}
     (finding,) = found(files | {"Books/x.md": "---\nrating: '5'\n---\n"}, "property-type")
     assert finding.path == "Books/x.md"
-    assert finding.evidence == "number according to nearly all other notes in Books"
+    assert finding.evidence == "number according to most other notes in Books"
+
+
+def notes_with(name: str, *values: object) -> dict[str, str]:
+    return {f"{n}.md": f"---\n{name}: {value}\n---\n" for n, value in enumerate(values)}
+
+
+@pytest.mark.parametrize(
+    ("values", "other"),
+    [
+        ([5, 6, 7, 8, 9, 10], ["'9'", "'12000'"]),
+        (["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"], ["07.02.2026", "1/2/2026"]),
+        (["true", "false"], ["'yes'", "'no'"]),
+        ([1980, 1990, 2000], ["ca. 1970"]),
+        ([7.5, 8], ["'6,5'", "50 min"]),
+        (range(10), ["50 min", "ca. 70"]),
+    ],
+)
+def test_values_that_should_have_the_type_of_most_are_all_reported(
+    found: Examine, values: list[object], other: list[str]
+) -> None:
+    usual = [*values, *values]
+    findings = found(notes_with("x", *usual, *other), "property-type")
+    assert [one.path for one in findings] == [f"{len(usual) + n}.md" for n in range(len(other))]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["{author: A}"] * 12,  # maps are none of Obsidian's types
+        [*range(9780140449000, 9780140449012), "'0140390448'"],  # identifiers
+        [*range(100000, 100012), "'014118776X'"],
+        [*(number / 10 for number in range(12)), "1.2.3"],
+        ["1", "2", "3", "'4'", "'5'", "'6'"],  # no usual type
+        [*range(1, 13), "good", "bad", "fair", "so so"],
+        [*range(1, 6), "Appendix"],
+        [*range(1, 4), "3b"],
+    ],
+)
+def test_values_without_a_usual_type_are_not_reported(found: Examine, values: list[object]) -> None:
+    assert not found(notes_with("x", *values), "property-type")
 
 
 def test_a_rule_of_the_vault_says_which_values_are_allowed(found: Examine) -> None:
@@ -352,10 +448,43 @@ def test_values_that_differ_in_case_get_the_usual_spelling(found: Examine) -> No
     files = {f"{number}.md": "---\nstatus: Done\n---\n" for number in range(3)}
     files["x.md"] = "---\nstatus: done\n---\n"
     (finding,) = found(files, "property-value")
-    assert (finding.path, repairs(finding)) == ("x.md", (True, ["status: “done” → “Done”"]))
+    titles = ["status: “done” → “Done”", "status: “Done” → “done”"]
+    assert (finding.path, repairs(finding)) == ("x.md", (True, titles))
     assert finding.repair is not None
     (step,) = finding.repair.choices[0].steps
     assert step.tool == "vault.renameValue"  # queries follow
+
+
+@pytest.mark.parametrize(
+    ("usual", "other", "preselected"),
+    [
+        ("Thomas Mann", "Thomas  Mann", False),
+        ("on hold", "on-hold", False),
+        ("René", "Rene", False),
+        ("In Progress", "in progress", True),
+    ],
+)
+def test_values_that_differ_in_more_than_case_are_a_question(
+    found: Examine, usual: str, other: str, preselected: bool
+) -> None:
+    files = {f"{number}.md": f"---\nx: {usual}\n---\n" for number in range(3)}
+    (finding,) = found(files | {"x.md": f"---\nx: {other}\n---\n"}, "property-value")
+    assert repairs(finding) == (
+        preselected,
+        [f"x: “{other}” → “{usual}”", f"x: “{usual}” → “{other}”"],
+    )
+
+
+def test_the_value_without_odd_spaces_comes_first(found: Examine) -> None:
+    files = {f"{number}.md": "---\nx: Thomas  Mann\n---\n" for number in range(3)}
+    (finding,) = found(files | {"x.md": "---\nx: Thomas Mann\n---\n"}, "property-value")
+    assert repairs(finding)[1][0] == "x: “Thomas  Mann” → “Thomas Mann”"
+
+
+def test_values_in_scripts_whose_marks_make_letters_differ(found: Examine) -> None:
+    values = ("かき", "かぎ", "мои", "мой")
+    files = {f"{n}.md": f"---\nx: {value}\n---\n" for n, value in enumerate(values)}
+    assert not found(files, "property-value")
 
 
 def test_attachments_that_no_file_names_are_unused(found: Examine) -> None:
