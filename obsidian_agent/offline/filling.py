@@ -293,6 +293,10 @@ class Filling:
         best: list[Word] = []
         chosen = None
         for value, label in spec.options.items():
+            if f" {label.casefold()} " in f" {self.parsed.bare.casefold()} " and " " in label:
+                start = self.parsed.bare.casefold().index(label.casefold())
+                self.used.append(self._stretch(start, start + len(label)))
+                return value
             needed = [sense for sense in words(label) if sense not in FUNCTION_WORDS]
             last = {sense: word for word in free for sense in word.senses}
             run = [last[sense] for sense in needed if sense in last]
@@ -327,7 +331,9 @@ class Filling:
             kinds = _NAMES.get(spec.kind, ())
             fits = bool(part.of_kinds(*kinds)) or (part.new and not kinds)
             return fits and (not part.new or spec.kind in _NEW_KINDS | {"notes"})
-        return spec.kind == "value" if part in self._days else spec.kind in _TEXT_KINDS
+        if part in self._days:
+            return spec.kind == "value"
+        return spec.kind in _TEXT_KINDS or (spec.kind == "tag" and "tag" in self._cue(part)[1])
 
     def _read(self, spec: Input) -> Iterator[Any]:
         """Yield the values of the unused parts that fit the input, and use them.
@@ -352,7 +358,7 @@ class Filling:
         if spec.kind == "heading" and spec.of:
             others = {spec.of: ACTIVE} | others
         parts = [part for part in parts if not self._belongs_to_another(part, spec)]
-        for part in sorted(parts, key=lambda part: self._cue(part)[0] not in cues):
+        for part in sorted(parts, key=lambda part: self._distance(part, cues)):
             known = isinstance(part, NameMatch) and not part.new
             try:
                 value = read(spec, part.text, self.parsed.around, others, known=known)
@@ -360,6 +366,17 @@ class Filling:
                 continue
             self._use(part)
             yield value
+
+    def _distance(self, part: Stretch, cues: Collection[str]) -> int:
+        """Return how far the word before a part is from those before an input in examples."""
+        cue = self.parsed.cue(part.start)
+        if cue is None:
+            return 2
+        if stem(cue.text) in cues:
+            return 0
+        if not cue.senses.isdisjoint(cues):
+            return 1
+        return 2 if cue.is_small else 3
 
     def _belongs_to_another(self, part: Stretch, spec: Input) -> bool:
         """Return True if the word before a part precedes another empty input in the examples."""
@@ -565,7 +582,7 @@ class Filling:
             is_verb = verb in meanings(word.text) and not is_spoken
             if is_small or (is_verb and number == last - 1):
                 last = number
-            elif word.senses.isdisjoint(NOUNS if is_prose else self._own):
+            elif word.senses.isdisjoint(NOUNS if is_prose else {*self._own, *NOUNS}):
                 break
         return last
 
@@ -615,7 +632,7 @@ class Filling:
 
     def _meanings(self) -> Iterator[Sequence[NameMatch]]:
         """Yield the names, then those with another meaning of one, or without the destination."""
-        yield self._names
+        yield self._placed
         for kind in ("value", "tag"):
             for number, match in enumerate(self._names):
                 names = tuple(name for name in match.names if name.kind == kind)
@@ -626,6 +643,20 @@ class Filling:
             for match in self._names:
                 if match.of_kinds("folder") and not match.negated:
                     yield [other for other in self._names if other != match]
+
+    @property
+    def _placed(self) -> Sequence[NameMatch]:
+        """The names; if a text is missing that may hold names, those behind a preposition."""
+        lacks_text = any(
+            spec.kind in _PROSE and spec.needed and spec.name not in self.values
+            for spec in self.recipe.inputs.values()
+        )
+        placed = [
+            match
+            for match in self._names
+            if (cue := self.parsed.cue(match.start)) is not None and cue.is_small
+        ]
+        return placed if lacks_text and placed else self._names
 
     def _fits(self, described: NoteSet) -> bool:
         try:

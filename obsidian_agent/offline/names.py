@@ -70,13 +70,14 @@ class VaultNames(Struct, dict=True):
         return tuple(name for name in names if not by_name or name.kind != "alias")
 
     def inflected(self, word: str) -> tuple[Name, ...]:
-        """Return the tags, folders and values of which a word is another form: “chapters”.
+        """Return the names of which a word is another form: “chapters”.
 
         A form of a property's name is that property.
         """
         forms = _forms(key_of(word))
         names = dict.fromkeys(name for form in forms for name in self._by_form.get(form, ()))
-        return () if any(name.kind == "property" for name in names) else tuple(names)
+        owners = tuple(name for name in names if name.kind == "property")
+        return owners or tuple(names)
 
     @cached_property
     def _by_form(self) -> Mapping[str, Sequence[Name]]:

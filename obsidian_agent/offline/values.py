@@ -63,6 +63,7 @@ _NUMBERED: Final = unicode_expression(
 _LAST_AND: Final = unicode_expression(r",?\s+(?:and|und|et|y|e|a|и)\s+(?=[^,]*$)")
 MAX_SERIES: Final = 400
 """Names of a series that is counted."""
+_NO_NOTE: Final = "No note is open. Enter the name of a note."
 _LINK: Final = expression(r"\[\[([^\[\]|#]+)\]\]")
 _ESCAPED: Final = expression(r"\\(.)")
 _DATE: Final = expression(r"(?:\[\[)?\d{4}-\d{2}-\d{2}")
@@ -236,7 +237,7 @@ def _one(text: str, around: Surroundings, *kinds: NameKind, below: str = "") -> 
     """
     if "note" in kinds and text.casefold() in THIS_NOTE | {ACTIVE.casefold()}:
         if around.active_file is None:
-            raise InvalidValue("No note is open. Enter the name of a note.")
+            raise InvalidValue(_NO_NOTE)
         return ACTIVE
     bare = (
         text[2:-2].partition("|")[0] if text.startswith("[[") and text.endswith("]]") else text
@@ -346,6 +347,8 @@ def _field(text: str, around: Surroundings) -> str:
 
 def _heading(text: str, note: Any, around: Surroundings, known: bool) -> str:
     bare = text.lstrip("#").strip()
+    if note == ACTIVE and around.active_file is None:
+        raise InvalidValue(_NO_NOTE)
     if isinstance(note, str):
         existing = headings(note, around)
         matches = [heading for heading in existing if key_of(heading) == key_of(bare)]

@@ -249,7 +249,8 @@ def _with_particles(text: str, spoken: list[Word]) -> list[Word]:
     first = 0
     for number, particle in enumerate(spoken):
         following = spoken[number + 1 : number + 2]
-        if following and not END.search(text, particle.end, following[0].start):
+        gap = text[particle.end : following[0].start] if following else ","
+        if not END.search(gap) or gap.strip() == ".":  # “Prof. Weber”
             continue
         for other in range(first, number if len(particle.text) <= _MAX_PARTICLE else first):
             verb = spoken[other]
