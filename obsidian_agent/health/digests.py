@@ -40,6 +40,7 @@ _BOM: Final = "\ufeff".encode()
 _OPENING: Final = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n")
 _CLOSING: Final = re.compile(rb"---(?<![^\n]---)[ \t]*\r?(?:\n|\Z)")
 """The fences of properties, as `find_frontmatter` finds them in a decoded text."""
+_NAME: Final = re.compile(rb"^([^\s#:-][^:\n]*):", re.MULTILINE)
 _BLANKS: Final = b" \t\r\n"
 
 MIN_PROSE: Final = 20
@@ -78,11 +79,13 @@ class NoteDigest(Struct, frozen=True, kw_only=True):
     """The facts about a note's text that checks use.
 
     `body_hash` is None for a text of a few words. `broken` says why the properties cannot be read.
+    `may_repeat_properties`: two lines of the properties begin with the same name.
     """
 
     is_empty: bool = False
     has_conflict_marks: bool = False
     broken: str = ""
+    may_repeat_properties: bool = False
     body_hash: int | None = None
     sketch: Sequence[int] = ()
     overdue: tuple[OverdueTask, ...] = ()
@@ -203,6 +206,7 @@ def _digest(data: bytes, today: str, *, has_properties: bool) -> NoteDigest:
             and has_conflicts(data.decode("utf-8", "replace"))
         ),
         broken="" if has_properties else _broken_properties(data),
+        may_repeat_properties=has_properties and _may_repeat_properties(data),
         body_hash=hash(body) if len(body) >= MIN_PROSE else None,
         sketch=_sketch(body),
         overdue=_overdue(data.decode("utf-8", "replace"), today) if has_due_date else (),
@@ -276,6 +280,11 @@ def _broken_properties(data: bytes) -> str:
     except VaultError as error:
         return error.message
     return ""
+
+
+def _may_repeat_properties(data: bytes) -> bool:
+    names = _NAME.findall(data, 0, _body_start(data))
+    return len(names) != len(set(names))
 
 
 def _overdue(text: str, today: str) -> tuple[OverdueTask, ...]:

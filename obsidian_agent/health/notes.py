@@ -1,28 +1,18 @@
-"""Findings about single notes: empty, untouched for long, unreadable properties, overdue tasks."""
+"""Findings about single notes: empty, untouched for long, overdue tasks."""
 
 from __future__ import annotations
 
 import contextlib
-import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Final
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.health.digests import Digests, OverdueTask
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep, excerpt
-from obsidian_agent.health.names import has_placeholder, is_date
+from obsidian_agent.health.names import is_date
 from obsidian_agent.health.survey import VaultSurvey
-from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_block
-from obsidian_agent.vault.frontmatter.yaml_scalars import write_text
 from obsidian_agent.vault.paths.path import VaultPath
-from obsidian_agent.vault.text import decode, split_lines
-from obsidian_agent.vault.views.changes import content_hash
-
-_PROPERTY_LINE: Final = re.compile(
-    r"(?P<indent>[ ]*)(?P<name>[^\s\-\[{#&*!|>'\"%@`][^:]*:[ ]+|-[ ]+)(?P<value>\S.*?)(?P<end>\s*)"
-)
 
 
 def empty_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
@@ -50,56 +40,6 @@ def delete(note: VaultPath) -> RepairChoice:
     """Return the choice to delete a file."""
     step = RepairStep("vault.delete", {"path": note.text})
     return RepairChoice(f"Delete {note.text}", (step,))
-
-
-def invalid_properties(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
-    """Yield the notes whose properties are no valid YAML."""
-    for note, digest in digests.of.items():
-        if digest.broken:
-            yield HealthFinding(
-                kind="invalid-properties",
-                path=note.text,
-                line=1,
-                subject="",
-                text=digest.broken,
-                evidence="Obsidian ignores properties that it cannot read",
-                repair=_quoting(survey, note),
-            )
-
-
-def _quoting(survey: VaultSurvey, note: VaultPath) -> Repair | None:
-    """Return the choice to quote values that YAML cannot read, if that is all it takes."""
-    try:
-        data = survey.view.read(note)
-        text = decode(data, note.text)
-    except VaultError:
-        return None
-    front = find_frontmatter(text)
-    if front is None:
-        return None
-    block = "".join(map(_with_quotes, split_lines(text[front.content_start : front.content_end])))
-    content = text[: front.content_start] + block + text[front.content_end :]
-    if not _can_read(block) or has_placeholder(content):
-        return None
-    args = {"path": note.text, "content": content, "ifMatch": content_hash(data)}
-    step = RepairStep("vault.writeFile", args)
-    return Repair((RepairChoice("Quote the values that YAML cannot read", (step,)),))
-
-
-def _with_quotes(line: str) -> str:
-    """Return a line of properties with its value in quotes if it cannot be read without."""
-    line = line.replace("\t", "  ")
-    match = _PROPERTY_LINE.fullmatch(line)
-    if match is None or _can_read(match["name"] + match["value"] + "\n"):
-        return line
-    return match["indent"] + match["name"] + write_text(match["value"]) + match["end"]
-
-
-def _can_read(block: str) -> bool:
-    try:
-        return bool(read_block(block))
-    except VaultError:
-        return False
 
 
 def stale_notes(survey: VaultSurvey) -> Iterator[HealthFinding]:

@@ -16,8 +16,9 @@ from obsidian_agent.health.finding import (
     HealthReport,
     in_order,
 )
+from obsidian_agent.health.invalid_properties import invalid_properties
 from obsidian_agent.health.links import ambiguous_links, unresolved_links
-from obsidian_agent.health.notes import empty_notes, invalid_properties, overdue_tasks, stale_notes
+from obsidian_agent.health.notes import empty_notes, overdue_tasks, stale_notes
 from obsidian_agent.health.properties import property_types, property_values
 from obsidian_agent.health.survey import HealthSettings, VaultSurvey
 from obsidian_agent.health.tags import tag_spellings
