@@ -9,6 +9,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -73,6 +74,10 @@ def property_types(survey: VaultSurvey) -> Iterator[HealthFinding]:
     """
     uses = _uses_by_key(survey)
     reported: set[tuple[VaultPath, str]] = set()
+    for use in chain.from_iterable(uses.values()):
+        if _has_bare_links(use.value):
+            reported.add((use.note, use.name))
+            yield _bare_links(use)
     for source, rules in (
         (RULES_FILE, survey.settings.property_rules),
         ("Obsidian's property types", _obsidian_rules(survey)),
@@ -195,6 +200,37 @@ def _type_of(value: Any) -> str:
     if isinstance(value, list):
         return "list"
     return "map" if isinstance(value, dict) else "text"
+
+
+def _is_bare_link(value: Any) -> bool:
+    """Return whether a value is what YAML reads in `[[Name]]`: a list in a list."""
+    match value:
+        case [[str(name)]]:
+            return "[" not in name and "]" not in name
+        case _:
+            return False
+
+
+def _has_bare_links(value: Any) -> bool:
+    return _is_bare_link(value) or (isinstance(value, list) and any(map(_is_bare_link, value)))
+
+
+def _with_quotes(value: Any) -> Any:
+    return f"[[{value[0][0]}]]" if _is_bare_link(value) else value
+
+
+def _bare_links(use: _Use) -> HealthFinding:
+    value = use.value
+    quoted = _with_quotes(value) if _is_bare_link(value) else [*map(_with_quotes, value)]
+    step = RepairStep("vault.setFrontmatter", {"path": use.note.text, "set": {use.name: quoted}})
+    return HealthFinding(
+        kind="property-type",
+        path=use.note.text,
+        subject=use.name,
+        text=f"{use.name}: {_formatted(use.value)} is a list in a list, not a link.",
+        evidence="Obsidian reads [[links]] in properties in quotes only",
+        repair=Repair((RepairChoice(f"{use.name}: {_formatted(quoted)}", (step,)),)),
+    )
 
 
 def _usual_type(uses: Sequence[_Use]) -> str | None:
