@@ -9,8 +9,6 @@ This module imports httpx, so it is imported only when a model is called.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import functools
 import logging
 import ssl
@@ -20,7 +18,7 @@ from typing import Any
 import httpx
 from msgspec import Struct, field
 
-from obsidian_agent.providers.event_merger import EventMerger
+from obsidian_agent.providers.paced_stream import PacedStream
 
 MAX_STREAM_BYTES = 48 * 1024 * 1024
 """Limit of a streamed answer. Each delta comes in an envelope many times its size."""
@@ -29,8 +27,6 @@ MAX_LINE_BYTES = 8 * 1024 * 1024
 MAX_ERROR_BYTES = 64 * 1024
 """Limit of an error body; the rest is not read."""
 CONNECT_SECONDS = 10.0
-PACE = 0.02
-"""Seconds between two pieces of a stream after the first one; screens are drawn less often."""
 
 for _chatty in ("httpcore", "httpx", "openai"):
     # Their debug messages contain headers with keys, and the text of notes.
@@ -136,7 +132,7 @@ class GuardedClient(httpx.AsyncClient):
             )
             raise exchange.failure
         response.stream = (
-            _PacedStream(body) if content_type.startswith("text/event-stream") else body
+            PacedStream(body) if content_type.startswith("text/event-stream") else body
         )
 
 
@@ -167,54 +163,6 @@ class _GuardedStream(httpx.AsyncByteStream):
         except httpx.TransportError as error:
             self._exchange.failure = self._exchange.failure or error
             raise
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-
-class _PacedStream(httpx.AsyncByteStream):
-    """An event stream that yields at most every `PACE` seconds, with joined events."""
-
-    def __init__(self, inner: httpx.AsyncByteStream) -> None:
-        self._inner = inner
-        self._arrived: list[bytes] = []
-        self._ready = asyncio.Event()
-        self._ended = False
-        self._failure: Exception | None = None
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        loop, merger, last = asyncio.get_running_loop(), EventMerger(), float("-inf")
-        pump = asyncio.create_task(self._pump())
-        try:
-            while not self._ended or self._arrived:
-                await self._ready.wait()
-                self._ready.clear()
-                if not self._ended and (wait := last + PACE - loop.time()) > 0:
-                    await asyncio.sleep(wait)
-                data = b"".join(self._arrived)
-                self._arrived.clear()
-                if joined := merger.feed(data):
-                    last = loop.time()
-                    yield joined
-            if rest := merger.end():
-                yield rest
-            if self._failure is not None:
-                raise self._failure
-        finally:
-            pump.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await pump
-
-    async def _pump(self) -> None:
-        try:
-            async for chunk in self._inner:
-                self._arrived.append(chunk)
-                self._ready.set()
-        except Exception as error:
-            self._failure = error
-        finally:
-            self._ended = True
-            self._ready.set()
 
     async def aclose(self) -> None:
         await self._inner.aclose()

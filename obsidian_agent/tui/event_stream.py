@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.services.plans import ApprovedBy, Plans
 
-BATCH_SECONDS = 0.08
-"""Seconds between two batches, about twelve per second."""
+BATCH_SECONDS = 0.1
+"""Seconds between two batches, each of which is drawn at once."""
 
 EVENTS_PER_YIELD = 64
 """Number of events after which the event loop may run other tasks."""

@@ -17,7 +17,6 @@ from textual import events
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
-from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -37,8 +36,6 @@ MAX_ENTRIES = 80
 
 AT_ONCE = 40
 """Older entries that are brought back at once."""
-
-REDRAW_SECONDS = 0.1
 
 MAX_SOURCES = 12
 """Listed notes of each kind; the others are counted, and /files lists all."""
@@ -291,8 +288,6 @@ class Streaming(Vertical):
         """Finished parts that are not rendered yet."""
         self._parts: list[MarkdownPart] = []
         """All finished parts."""
-        self._drawn_at = 0.0
-        self._timer: Timer | None = None
         self._mark = ""
 
     def on_mount(self) -> None:
@@ -304,22 +299,16 @@ class Streaming(Vertical):
         return self._splitter.text
 
     def append(self, text: str) -> None:
-        """Add text and schedule rendering."""
+        """Add text, which comes in batches (`event_stream`), and render it."""
         parts = self._splitter.feed(text)
         self._finished += parts
         self._parts += parts
-        wait = REDRAW_SECONDS - (time.monotonic() - self._drawn_at)
-        if wait <= 0:
-            self.draw()
-        elif self._timer is None:
-            self._timer = self.set_timer(wait, self.draw)
+        self.draw()
 
     def draw(self) -> None:
         """Render the newly finished parts and the current end."""
         if self._end.parent is None:
             return  # not mounted yet
-        self._timer = None
-        self._drawn_at = time.monotonic()
         finished, self._finished = self._finished, []
         if finished:
             self.mount(
@@ -338,8 +327,6 @@ class Streaming(Vertical):
 
     def _rejoin(self) -> None:
         """Render paragraphs again that were split while they were streamed."""
-        if self._timer is not None:
-            self._timer.stop()
         *whole, last = rejoin([*self._parts, MarkdownPart(self._splitter.tail)])
         self.remove_children([child for child in self.children if child is not self._end])
         self._parts = []
@@ -369,13 +356,11 @@ class Thinking(Static, can_focus=True):
         self.is_open = False
         self._started = time.monotonic()
         self._seconds: float | None = None
-        self._drawn_at = 0.0
 
     def append(self, text: str) -> None:
         """Add a piece of thinking."""
         self.text += text
-        if time.monotonic() - self._drawn_at >= REDRAW_SECONDS:
-            self._draw()
+        self._draw()
 
     def finish(self) -> None:
         """Collapse the thinking to one line."""
@@ -391,7 +376,6 @@ class Thinking(Static, can_focus=True):
         self.action_open()
 
     def _draw(self) -> None:
-        self._drawn_at = time.monotonic()
         text = terminal_text.block(self.text).strip()
         if self._seconds is None:
             head, body = "Thinking…", "\n".join(text.split("\n")[-3:])[-400:]

@@ -1,17 +1,26 @@
-"""Joining of server-sent events that carry nothing but a piece of text.
+"""Streams of server-sent events at the pace of a screen, with joined pieces of text.
 
 Client libraries need most of a millisecond per event, and services may send events faster than a
 screen is drawn. Neighbouring events with text of the same kind and position are joined; all other
 events pass unchanged.
+
+This module imports httpx, so it is imported only when a model is called.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import re
+from collections.abc import AsyncIterator
 from typing import Any, Final
 
+import httpx
 from msgspec import Struct
+
+PACE: Final = 0.02
+"""Seconds between two pieces of a stream after the first one; screens are drawn less often."""
 
 _EVENT_END: Final = re.compile(rb"\r?\n\r?\n")
 _OPENAI: Final = b'data: {"'
@@ -26,6 +35,54 @@ class _Piece(Struct, frozen=True):
     position: tuple[object, ...]
     text: str
     document: dict[str, Any]
+
+
+class PacedStream(httpx.AsyncByteStream):
+    """An event stream that yields at most every `PACE` seconds, with joined events."""
+
+    def __init__(self, inner: httpx.AsyncByteStream) -> None:
+        self._inner = inner
+        self._arrived: list[bytes] = []
+        self._ready = asyncio.Event()
+        self._ended = False
+        self._failure: Exception | None = None
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        loop, merger, last = asyncio.get_running_loop(), EventMerger(), float("-inf")
+        pump = asyncio.create_task(self._pump())
+        try:
+            while not self._ended or self._arrived:
+                await self._ready.wait()
+                self._ready.clear()
+                if not self._ended and (wait := last + PACE - loop.time()) > 0:
+                    await asyncio.sleep(wait)
+                data = b"".join(self._arrived)
+                self._arrived.clear()
+                if joined := merger.feed(data):
+                    last = loop.time()
+                    yield joined
+            if rest := merger.end():
+                yield rest
+            if self._failure is not None:
+                raise self._failure
+        finally:
+            pump.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await pump
+
+    async def _pump(self) -> None:
+        try:
+            async for chunk in self._inner:
+                self._arrived.append(chunk)
+                self._ready.set()
+        except Exception as error:
+            self._failure = error
+        finally:
+            self._ended = True
+            self._ready.set()
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
 
 
 class EventMerger:

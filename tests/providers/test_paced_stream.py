@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.providers.event_merger import EventMerger
+from obsidian_agent.providers.paced_stream import EventMerger
 
 
 def chunk(delta: dict[str, Any], **choice: Any) -> bytes:
