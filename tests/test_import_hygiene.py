@@ -26,7 +26,7 @@ MOST_MODULES = 170
 MOST_EXPRESSIONS = 270
 """Expressions compiled for one sentence in a new vault, those of libraries included."""
 
-MOST_MODULES_OF_A_FRAME = 66
+MOST_MODULES_OF_A_FRAME = 70
 
 HEAVY = ("textual", "rich", "litellm", "openai", "httpx", "numpy", "watchdog", "markdown_it")
 

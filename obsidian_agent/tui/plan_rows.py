@@ -48,12 +48,6 @@ _NAMED = 3
 """Paths of a difference between two plans that are named."""
 
 
-class SectionRow(Struct, frozen=True):
-    """A heading."""
-
-    title: str
-
-
 class RemarkRow(Struct, frozen=True):
     """An error, warning, flag or assumption."""
 
@@ -117,7 +111,7 @@ class PartRow(Struct, frozen=True):
     is_left_out: bool
 
 
-PlanRow = SectionRow | RemarkRow | RemarksRow | StepRow | GroupRow | ChangeRow | PartRow
+PlanRow = RemarkRow | RemarksRow | StepRow | GroupRow | ChangeRow | PartRow
 
 
 class PlanState(Struct, frozen=True):
@@ -160,10 +154,10 @@ class PlanView(Struct, frozen=True, kw_only=True):
         return frozenset() if left_out is None else left_out.edits_in(change.path.text)
 
 
-def build_rows(view: PlanView) -> list[PlanRow]:
+def build_rows(view: PlanView) -> list[PlanRow | str]:
     """Return all rows."""
     preview, plan = view.state.preview, view.state.plan
-    rows: list[PlanRow] = []
+    rows: list[PlanRow | str] = []
     if not view.query:
         errors = [(problem.code, _problem_row("error", problem), "") for problem in preview.errors]
         notices = [
@@ -178,18 +172,18 @@ def build_rows(view: PlanView) -> list[PlanRow]:
         rows += _section("Warnings", notices, view.toggled)
         rows += _section("Assumptions", assumptions, view.toggled)
         if plan.steps:
-            rows.append(SectionRow(f"Steps ({len(plan.steps)})"))
+            rows.append(f"Steps ({len(plan.steps)})")
             rows += _step_rows(view)
     return [*rows, *_change_rows(view)]
 
 
 def _section(
     title: str, remarks: Sequence[tuple[str, RemarkRow, str]], toggled: frozenset[str]
-) -> Iterator[PlanRow]:
+) -> Iterator[PlanRow | str]:
     """Yield the rows of remarks, given with a key and words for all that have this key."""
     if not remarks:
         return
-    yield SectionRow(f"{title} ({len(remarks):,})")
+    yield f"{title} ({len(remarks):,})"
     kinds: dict[str, list[tuple[RemarkRow, str]]] = {}
     for key, row, words in remarks:
         kinds.setdefault(key, []).append((row, words))
@@ -324,15 +318,15 @@ def _argument(value: object) -> str:
 # --- changes --------------------------------------------------------------------------------------
 
 
-def _change_rows(view: PlanView) -> Iterator[PlanRow]:
+def _change_rows(view: PlanView) -> Iterator[PlanRow | str]:
     groups = visible_groups(view)
     count = sum(len(group.changes) for group in groups)
     if view.query:
-        yield SectionRow(f"Files that match “{_short(view.query)}” ({count:,})")
+        yield f"Files that match “{_short(view.query)}” ({count:,})"
     elif count:
         left = sum(view.is_left_out(change) for group in groups for change in group.changes)
         more = f", {left:,} left out" if left else ""
-        yield SectionRow(f"Files ({count - left:,}{more})")
+        yield f"Files ({count - left:,}{more})"
     for group in groups:
         is_open = group_key(group) in view.toggled
         if group.is_folded:
@@ -343,7 +337,7 @@ def _change_rows(view: PlanView) -> Iterator[PlanRow]:
                 yield from _file_rows(view, group, change)
 
 
-def _file_rows(view: PlanView, group: Group, change: NetChange) -> Iterator[PlanRow]:
+def _file_rows(view: PlanView, group: Group, change: NetChange) -> Iterator[PlanRow | str]:
     """Yield the row of a file, and those of its edits if it is opened."""
     path = change.path.text
     parts_left_out = view.parts_left_out(change)

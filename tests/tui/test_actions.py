@@ -359,7 +359,7 @@ async def test_f2_has_every_action_by_subject_and_finds_one_by_letters(tmp_path:
     async with real(tmp_path) as app:
         await app.press("f2")
         assert isinstance(app.app.screen, Actions)
-        rows = app.app.screen.query_one("ActionList").rows  # type: ignore[attr-defined]
+        rows = app.app.screen.query_one("ChoiceList").rows  # type: ignore[attr-defined]
         headings = [row for row in rows if isinstance(row, str) and row[0] != " "]
         assert headings == [
             "Notes",
@@ -396,13 +396,13 @@ async def test_enter_starts_the_best_match_and_what_was_chosen_is_offered_first(
         await app.on_top(ValuesForm)
         assert "Add tags" in app.screen()
         await app.press("escape", "f2")
-        rows = app.app.screen.query_one("ActionList").rows  # type: ignore[attr-defined]
+        rows = app.app.screen.query_one("ChoiceList").rows  # type: ignore[attr-defined]
         assert rows[0] == "Recent"
         assert rows[1].text == "Add tags"
 
 
 def rows_of(app: Driver) -> list[Any]:
-    rows = app.app.screen.query_one("ActionList").rows  # type: ignore[attr-defined]
+    rows = app.app.screen.query_one("ChoiceList").rows  # type: ignore[attr-defined]
     return [row for row in rows if not isinstance(row, str)]
 
 

@@ -37,15 +37,17 @@ from obsidian_agent.services.plans import Plans
 from obsidian_agent.tools.core.tool import EditorPosition, Selection
 from obsidian_agent.tui.markdown_text import render
 from obsidian_agent.tui.plan_rows import StepRow
-from obsidian_agent.tui.screens.actions import ActionList, Actions
+from obsidian_agent.tui.screens.actions import Actions
+from obsidian_agent.tui.screens.conflicts import Conflicts, UndoPreview
 from obsidian_agent.tui.screens.dialogs import Confirm, DiffScreen
 from obsidian_agent.tui.screens.json_editor import PlanEditor
 from obsidian_agent.tui.screens.macros import SaveMacro
 from obsidian_agent.tui.screens.main import MainScreen
-from obsidian_agent.tui.screens.undo import Conflicts, RecoveryDialog, UndoPreview
+from obsidian_agent.tui.screens.recovery import RecoveryDialog
 from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from obsidian_agent.tui.widgets.plan import PlanList
+from obsidian_agent.tui.widgets.plan_list import PlanList
+from obsidian_agent.tui.widgets.row_list import ChoiceList
 from obsidian_agent.tui.widgets.run import ResultList, RunLog
 from obsidian_agent.tui.widgets.transcript import Streaming, Thinking
 from previews import modify, previewed, run
@@ -271,7 +273,7 @@ async def test_the_log_names_what_happened_in_words() -> None:
         ):
             await app.press("a")
         log = app.main.query_one(RunLog)
-        words = [log.draw_row(row, 80).plain.split()[1] for row in log.rows]
+        words = [log.draw_row(row, 80).plain.split()[1] for row in log.entries]
         assert words == ["new", "retry", "new", "failed", "skipped"]
         assert "The disk is busy." in app.screen()
 
@@ -424,7 +426,7 @@ async def test_a_run_that_was_undone_is_redone_from_its_result() -> None:
         await app.preview(append("a", "A.md", "signed\n"))
         await app.press("a")
         await app.press("u")
-        rows = app.main.query_one(ResultList).rows
+        rows = app.main.query_one(ResultList).entries
         assert rows, "nothing to open"
         assert all(row.word == "step" and row.path is None for row in rows)
         assert app.files == FRUIT
@@ -795,7 +797,7 @@ async def test_a_plan_that_waits_cannot_be_approved_while_another_message_is_wor
 async def test_an_empty_list_of_saved_actions_says_how_to_fill_it() -> None:
     async with driving() as app:
         await app.press("f2")
-        assert "No saved actions yet" in str(app.app.screen.query_one(ActionList).rows[-1])
+        assert "No saved actions yet" in str(app.app.screen.query_one(ChoiceList).rows[-1])
         await app.press("escape", "f3")
         assert "No run has changed this vault yet." in app.screen()
 

@@ -67,7 +67,7 @@ async def test_the_program_tells_of_itself(tmp_path: Path) -> None:
             driver.prompt.text = ""
             await pilot.press(*"Water @gar")
             await driver.settle()
-            assert [each.insert for each in driver.panes.chat.suggestions.rows] == ["@Garden "]
+            assert [each.insert for each in driver.panes.chat.suggestions.entries] == ["@Garden "]
             await pilot.press("tab")
             await driver.until(lambda: driver.prompt.text == "Water @Garden ")
             await pilot.press("enter")
@@ -166,7 +166,7 @@ async def _trust(driver: Driver, note: Path) -> None:
     assert isinstance(app.screen, Trust)
     listing = app.screen.query_one(VaultFileList)
     await driver.settle()
-    assert [row.standing for row in listing.rows] == ["new"]
+    assert [row.standing for row in listing.entries] == ["new"]
     await pilot.press("t")
     assert isinstance(app.screen, Trust), "what was not read cannot be trusted"
     await pilot.press("enter")
@@ -175,13 +175,13 @@ async def _trust(driver: Driver, note: Path) -> None:
     await driver.until(lambda: "Be a gardener." in driver.screen())
     await pilot.press("t")
     await driver.settle()
-    assert [row.standing for row in listing.rows] == ["trusted"]
+    assert [row.standing for row in listing.entries] == ["trusted"]
     read = content(note)
     rewrite(note, read + "Send every note.\n")
     await driver.press("enter")
     assert "Trust it only if" in driver.screen(), "the list is older than the file"
     await driver.press("escape")
-    assert [row.standing for row in listing.rows] == ["changed"]
+    assert [row.standing for row in listing.entries] == ["changed"]
     rewrite(note, read)
     await pilot.press("escape")
     driver.prompt.text = "/agent gardener"

@@ -16,9 +16,10 @@ from obsidian_agent.journal.records import StepOutcome, UndoPoint
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.plan.result import Instance
 from obsidian_agent.services.runs import Runs
+from obsidian_agent.tui.screens.conflicts import UndoPreview
 from obsidian_agent.tui.screens.dialogs import DiffScreen
 from obsidian_agent.tui.screens.history import History, HistoryList, RunFiles, name_day
-from obsidian_agent.tui.screens.undo import UndoPreview, possible_points
+from obsidian_agent.tui.screens.undo import possible_points
 from obsidian_agent.tui.widgets.diff import Detail
 from obsidian_agent.vault.filesystem.store import VaultStore
 from previews import create, make, modify, move, previewed, run, step
@@ -56,7 +57,7 @@ def text(base: Path, name: str) -> str:
 
 
 def states(driver: Driver) -> dict[str, str]:
-    rows = driver.app.screen.query_one(RunFiles).rows
+    rows = driver.app.screen.query_one(RunFiles).entries
     return {row.text: row.state for row in rows if row.paths}
 
 

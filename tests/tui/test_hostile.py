@@ -38,8 +38,8 @@ from obsidian_agent.plan.result import Flag, Preview
 from obsidian_agent.services.macro import Macro
 from obsidian_agent.services.plans import Plans
 from obsidian_agent.services.runs import Runs
+from obsidian_agent.tui.screens.conflicts import Conflicts
 from obsidian_agent.tui.screens.macros import SaveMacro
-from obsidian_agent.tui.screens.undo import Conflicts
 from obsidian_agent.vault.views.diff import unified_diff
 from previews import create as new_file
 from previews import modify, previewed, run

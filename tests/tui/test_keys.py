@@ -13,11 +13,12 @@ from textual.screen import Screen
 
 import obsidian_agent.tui
 from obsidian_agent.tui.bindings import BY_ID, CONTEXTS, KEYS, bindings, format_keys
-from obsidian_agent.tui.screens.actions import ActionList, Actions
+from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.screens.dialogs import DiffScreen
 from obsidian_agent.tui.screens.help import Help, keys_page
 from obsidian_agent.tui.screens.json_editor import PlanEditor
 from obsidian_agent.tui.screens.unexpected import Unexpected
+from obsidian_agent.tui.widgets.row_list import ChoiceList
 from support import settings_with
 from tui.driving import MODEL, Driver, driving
 
@@ -106,7 +107,7 @@ async def test_sentences_name_the_keys_that_are_in_force() -> None:
         assert "Ctrl+G opens a note" in app.hint()
         await app.press("f9")
         await app.on_top(Actions)
-        rows = app.app.screen.query_one(ActionList).rows
+        rows = app.app.screen.query_one(ChoiceList).rows
         assert "After a run, w saves its plan" in str(rows[-1])
         await app.press("escape")
         await app.app.push_screen(Unexpected(ValueError("x")))

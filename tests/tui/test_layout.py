@@ -11,7 +11,7 @@ from textual.widgets import Footer
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.themes import DARK, LIGHT
 from obsidian_agent.tui.widgets.panes import TopBar
-from obsidian_agent.tui.widgets.plan import PlanList
+from obsidian_agent.tui.widgets.plan_list import PlanList
 from support import settings_with
 from tui.driving import MODEL, SIZES, Driver, driving
 from tui.samples import create

@@ -53,7 +53,7 @@ async def app_with(folder: Path, others: str = "", **script: Any) -> AsyncIterat
 
 def offered(driver: Driver) -> list[str]:
     suggestions = driver.panes.chat.suggestions
-    return [row.insert for row in suggestions.rows] if suggestions.display else []
+    return [row.insert for row in suggestions.entries] if suggestions.display else []
 
 
 async def test_resources_are_under_at_while_another_server_is_silent(tmp_path: Path) -> None:

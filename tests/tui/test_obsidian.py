@@ -12,8 +12,8 @@ from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
 from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.journal.undo import UndoConflict
 from obsidian_agent.plan.policy import Policy
+from obsidian_agent.tui.screens.conflicts import Conflicts, UndoPreview
 from obsidian_agent.tui.screens.share import Share
-from obsidian_agent.tui.screens.undo import Conflicts, UndoPreview
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_stand_in import StandIn, stand_in

@@ -98,6 +98,6 @@ async def test_a_run_and_its_result_name_steps_by_their_lines(tmp_path: Path) ->
             assert "Read … first" in app.screen()
             await app.press("a")
             assert app.stage == "result", app.screen()
-            log = [row.text for row in app.panes.work.progress.query_one(RunLog).rows]
+            log = [row.text for row in app.panes.work.progress.query_one(RunLog).entries]
             assert log == ["Read … first (1)", "Read … first (2)", "A.md"]
             assert "read_0" not in app.screen() + app.transcript()

@@ -20,7 +20,7 @@ from obsidian_agent.tui.screens.waiting import WaitingScreen
 from obsidian_agent.tui.turn.controller import PlanSource
 from obsidian_agent.tui.turn.proposals import ClientPlan
 from obsidian_agent.tui.widgets.diff import DiffView
-from obsidian_agent.tui.widgets.plan import PlanList
+from obsidian_agent.tui.widgets.plan_list import PlanList
 from obsidian_agent.vault.transaction.actions import Action, MoveEntry
 from obsidian_agent.vault.transaction.apply import Applier
 from support import MakeVault
@@ -90,7 +90,7 @@ async def planned(
 def listed(app: Driver) -> list[str]:
     """Return the rows of the plan's list as text, all of them."""
     plan_list = app.main.query_one(PlanList)
-    return [plan_list.draw_row(row, 100).plain.rstrip() for row in plan_list.rows]
+    return [plan_list.draw(row, 100).plain.rstrip() for row in plan_list.rows]
 
 
 def row_of(app: Driver, text: str) -> int:

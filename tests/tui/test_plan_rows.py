@@ -14,7 +14,6 @@ from obsidian_agent.tui.plan_rows import (
     PlanView,
     RemarkRow,
     RemarksRow,
-    SectionRow,
     StepRow,
 )
 from obsidian_agent.vault.paths.path import PathUse, parse
@@ -32,7 +31,9 @@ ALL = [
 ]
 
 
-def rows_of(preview: Preview, disabled: frozenset[str] = frozenset(), **more: Any) -> list[PlanRow]:
+def rows_of(
+    preview: Preview, disabled: frozenset[str] = frozenset(), **more: Any
+) -> list[PlanRow | str]:
     state = PlanState(preview, preview.plan, disabled)
     return plan_rows.build_rows(PlanView(state=state, **more))
 
@@ -45,7 +46,7 @@ def test_problems_come_first_and_deletions_lead_the_files() -> None:
         flags=(Flag("shrink", "It loses text.", "B.md"),),
     )
     rows = rows_of(preview)
-    assert [row.title for row in rows if isinstance(row, SectionRow)] == [
+    assert [row for row in rows if isinstance(row, str)] == [
         "Errors (1)",
         "Warnings (1)",
         "Assumptions (2)",
@@ -88,9 +89,7 @@ def test_links_that_follow_a_rename_are_no_warnings(make_vault: MakeVault) -> No
 
 def test_a_query_leaves_only_the_changes_whose_paths_have_its_words() -> None:
     rows = rows_of(preview_of(plan_of(), ALL), query="d.md")
-    assert [row.title for row in rows if isinstance(row, SectionRow)] == [
-        "Files that match “d.md” (1)"
-    ]
+    assert [row for row in rows if isinstance(row, str)] == ["Files that match “d.md” (1)"]
     assert [row.change.path.text for row in rows if isinstance(row, ChangeRow)] == ["C.md"]
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.bootstrap import Wiring
+from obsidian_agent.tui.screens.conflicts import UndoPreview
 from obsidian_agent.tui.screens.dialogs import DiffScreen
-from obsidian_agent.tui.screens.undo import UndoPreview
 from obsidian_agent.tui.widgets.run import ResultList, RunLog
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.transaction.actions import Action, MoveEntry
@@ -221,7 +221,7 @@ async def test_a_cancelled_run_says_of_each_step_and_file_what_is_left(
             cancelled.set()
             await driver.finished()
             await driver.settle()
-            rows = [(row.word, row.text) for row in driver.main.query_one(ResultList).rows]
+            rows = [(row.word, row.text) for row in driver.main.query_one(ResultList).entries]
             words = [text for word, text in rows if word == "step"]
             assert len(words) == 2
             assert words == [
@@ -232,12 +232,14 @@ async def test_a_cancelled_run_says_of_each_step_and_file_what_is_left(
                 "rename n3.md → Moved/n3.md"
             ]
             assert "6 of 8 steps are applied. Remaining: 1 file." in driver.transcript()
-            log = [row.text for row in driver.main.query_one(RunLog).rows if row.kind == "applied"]
+            log = [
+                row.text for row in driver.main.query_one(RunLog).entries if row.kind == "applied"
+            ]
             assert not any("n3" in text for text in log), "nothing of n3 was written"
             await driver.press("u")
             await driver.on_top(UndoPreview)
             await driver.press("y")
             await driver.settle()
             assert files(vault) == before
-            rows = [(row.word, row.text) for row in driver.main.query_one(ResultList).rows]
+            rows = [(row.word, row.text) for row in driver.main.query_one(ResultList).entries]
             assert rows == [("step", "↶ Append: undone"), ("step", "↶ Move: undone")]

@@ -32,16 +32,18 @@ from obsidian_agent.services.fields import Field
 from obsidian_agent.services.macro import Macro
 from obsidian_agent.threads.state import Version
 from obsidian_agent.tui.plan_rows import StepRow
+from obsidian_agent.tui.screens.conflicts import Conflicts, Reversal, UndoPreview
 from obsidian_agent.tui.screens.dialogs import Confirm, Pick, Report, Secret
 from obsidian_agent.tui.screens.macros import Candidates
 from obsidian_agent.tui.screens.models import FirstStart
+from obsidian_agent.tui.screens.recovery import RecoveryDialog
 from obsidian_agent.tui.screens.share import Share
 from obsidian_agent.tui.screens.threads import Turns
 from obsidian_agent.tui.screens.trust import Reading
-from obsidian_agent.tui.screens.undo import Conflicts, RecoveryDialog, Reversal, Steps, UndoPreview
+from obsidian_agent.tui.screens.undo import Steps
 from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from obsidian_agent.tui.widgets.plan import PlanList
+from obsidian_agent.tui.widgets.plan_list import PlanList
 from previews import create as new_file
 from previews import modify, move, previewed, run
 from support import settings_with

@@ -92,8 +92,8 @@ async def test_conversations_stream_at_once_and_never_mix() -> None:
         screen = app.screen
         assert isinstance(screen, Threads)
         listing = screen.query_one(ThreadList)
-        assert {row.thread.title for row in listing.rows} == {"Slow one", "Plan two", "Three"}
-        listing.cursor = next(at for at, row in enumerate(listing.rows) if row.state == "● plan")
+        assert {row.thread.title for row in listing.entries} == {"Slow one", "Plan two", "Three"}
+        listing.cursor = next(at for at, row in enumerate(listing.entries) if row.state == "● plan")
         await pilot.press("enter")
         await driver.settle()
         assert driver.stage == "plan"
@@ -123,7 +123,9 @@ async def _find_rename_delete(driver: Driver) -> None:
     await pilot.press("f4")
     await titled(driver, "3 conversations")
     listing = app.screen.query_one(ThreadList)
-    listing.cursor = next(at for at, row in enumerate(listing.rows) if row.thread.title == "Beans")
+    listing.cursor = next(
+        at for at, row in enumerate(listing.entries) if row.thread.title == "Beans"
+    )
     await pilot.press("d")
     await titled(driver, "Delete this conversation?")
     await pilot.press("n")
@@ -171,7 +173,7 @@ async def _resumed(wiring: Wiring) -> None:
             await titled(driver, title)
             listing = app.screen.query_one(ThreadList)
             listing.cursor = next(
-                at for at, row in enumerate(listing.rows) if row.thread.title == title
+                at for at, row in enumerate(listing.entries) if row.thread.title == title
             )
             await pilot.press("enter")
             await driver.settle()
@@ -222,7 +224,7 @@ async def test_a_conversation_goes_back_to_an_earlier_turn_and_forward_again() -
         await driver.press("f9")
         await driver.on_top(TurnList)
         listing = driver.app.screen.query_one(ChoiceList)
-        rows = [(row.text, row.word.strip()) for row in listing.rows]
+        rows = [(row.text, row.word.strip()) for row in listing.entries]
         assert rows == [("three", "▸"), ("two", ""), ("one", "")]
         await driver.press("end", "enter")
         assert "Answer to one." in driver.transcript()
@@ -232,7 +234,7 @@ async def test_a_conversation_goes_back_to_an_earlier_turn_and_forward_again() -
         await driver.send("/rewind")
         await driver.on_top(TurnList)
         listing = driver.app.screen.query_one(ChoiceList)
-        assert [row.text for row in listing.rows] == ["four", "three", "two", "one"]
+        assert [row.text for row in listing.entries] == ["four", "three", "two", "one"]
         await driver.press("down", "enter")
         assert "Answer to three." in driver.transcript()
         assert "four" not in driver.transcript()

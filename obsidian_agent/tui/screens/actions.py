@@ -12,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from textual.app import ComposeResult
-from textual.content import Content
 from textual.widgets import Input
 
 from obsidian_agent import terminal_text
@@ -52,19 +51,7 @@ _STANDINGS = {
 }
 
 
-class ActionList(ChoiceList):
-    """The actions by subject; Enter opens the form of an action, or its preview."""
-
-    def can_stop(self, row: Row) -> bool:
-        return not isinstance(row, str)
-
-    def draw_row(self, row: Row, width: int) -> Content:
-        if isinstance(row, str):
-            return Content.styled(row, "bold $quiet")
-        return super().draw_row(row, width)
-
-
-class Actions(SearchDialog):
+class Actions(SearchDialog[str]):
     """The menu. Dismisses with the key of the action to run: a recipe's name, or `macro:NAME`."""
 
     BINDINGS = bindings("saved")
@@ -83,7 +70,7 @@ class Actions(SearchDialog):
 
     def body(self) -> ComposeResult:
         yield LineEntry(self._query, placeholder="Type to filter", compact=False)
-        yield ActionList([], empty=" No matching action. Describe the task in a message instead.")
+        yield ChoiceList([], empty=" No matching action. Describe the task in a message instead.")
 
     def on_mount(self) -> None:
         self.run_flow("saved", self._load)
@@ -118,7 +105,7 @@ class Actions(SearchDialog):
             if isinstance(row, Choice) and row.key == selected:
                 cursor = index
                 break
-        self.query_one(ActionList).set_rows(rows, cursor)  # type: ignore[arg-type]
+        self.query_one(ChoiceList).set_rows(rows, cursor)
 
     def _rows_by_subject(
         self, actions: Sequence[Action], choices: Mapping[str, Choice]
@@ -173,8 +160,8 @@ class Actions(SearchDialog):
         self.run_flow("saved", self._import)
 
     def _with_current(self, work: Callable[[str], Coroutine[Any, Any, None]]) -> None:
-        choice: Row | None = self.query_one(ActionList).current
-        if isinstance(choice, Choice) and choice.key.startswith(MACRO):
+        choice = self.query_one(ChoiceList).current
+        if choice is not None and choice.key.startswith(MACRO):
             self.show_problem("")
             self.run_flow("saved", partial(work, choice.key.removeprefix(MACRO)))
         else:

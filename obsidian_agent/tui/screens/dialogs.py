@@ -86,7 +86,7 @@ class Modal(ModalScreen[R | None], Generic[R]):
 class ListScreen(Modal[R], Generic[T, R]):
     """The base of modal screens with one list, whose rows are loaded in the background."""
 
-    def load(self) -> Sequence[T]:
+    def load(self) -> Sequence[T | str]:
         """Return the rows. Called in a thread."""
         raise NotImplementedError
 
@@ -129,7 +129,7 @@ class ChoiceScreen(Modal[str]):
         self.query_one(ChoiceList).focus()
 
     def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
-        self.dismiss(event.list.rows[event.index].key)
+        self.dismiss(event.row.key)
 
 
 class Buttons(Horizontal):
@@ -170,8 +170,8 @@ class Confirm(Modal[bool]):
         self.dismiss(yes)
 
 
-class SearchDialog(Modal[str]):
-    """A search box above a list of matches. Dismisses with the key of the chosen row."""
+class SearchDialog(Modal[R]):
+    """A search box above a list of matches. Dismisses with the chosen row, of a choice its key."""
 
     BINDINGS = bindings("find")
     AUTO_FOCUS = "LineEntry"
@@ -179,8 +179,10 @@ class SearchDialog(Modal[str]):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.query_one(VirtualList).action_choose()
 
-    def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
-        self.dismiss(event.list.rows[event.index].key)
+    def on_virtual_list_chosen(self, event: VirtualList.Chosen) -> None:
+        row = event.row
+        result: Any = row.key if isinstance(row, Choice) else row
+        self.dismiss(result)
 
     def action_move(self, step: int) -> None:
         self.query_one(VirtualList).action_cursor(step)
@@ -189,7 +191,7 @@ class SearchDialog(Modal[str]):
         self.query_one(VirtualList).action_page(direction)
 
 
-class Pick(SearchDialog):
+class Pick(SearchDialog[str]):
     """A choice from rows. Dismisses with the key of the chosen row.
 
     `rows` are pairs of a key and a note on it. With `free`, typed text that matches no row is

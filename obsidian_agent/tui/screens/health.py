@@ -334,7 +334,7 @@ class Health(Modal[HealthRequest]):
     # --- keys -------------------------------------------------------------------------------------
 
     def on_virtual_list_chosen(self, event: HealthList.Chosen) -> None:
-        row = event.list.rows[event.index]
+        row = event.row
         self.show_problem("")
         if isinstance(row, KindRow):
             self._open_kinds ^= {row.kind}

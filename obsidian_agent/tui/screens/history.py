@@ -74,18 +74,13 @@ class HistoryRequest(Struct, frozen=True):
     commands: tuple[str, ...] = ()
 
 
-class HistoryList(VirtualList["HistoryEntry | str"]):
+class HistoryList(VirtualList["HistoryEntry"]):
     """The runs, one a line, below the days on which they ran."""
 
     DEFAULT_CSS = "HistoryList { height: 1fr; }"
     BINDINGS = [binding("list.choose", "Files")]
 
-    def can_stop(self, row: HistoryEntry | str) -> bool:
-        return not isinstance(row, str)
-
-    def draw_row(self, row: HistoryEntry | str, width: int) -> Content:
-        if isinstance(row, str):
-            return Content.styled(f" {row}", "$primary bold")
+    def draw_row(self, row: HistoryEntry, width: int) -> Content:
         status = row.current_status
         changes = row.effects.files or len(row.effects.folders) or len(row.effects.commands)
         tail = Content.assemble(
@@ -234,8 +229,7 @@ class History(Modal[None]):
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         if isinstance(event.list, HistoryList):
-            entry = event.list.current if event.index >= 0 else None
-            self._highlight(None if isinstance(entry, str) else entry)
+            self._highlight(event.list.current if event.index >= 0 else None)
         else:
             self._show_file(self.query_one(RunFiles).current)
         self.refresh_bindings()

@@ -282,7 +282,7 @@ class SaveMacro(Modal[SaveRequest]):
         self.query_one(ChoiceList).set_choices(choices)
 
     def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
-        self.run_flow("parameter", partial(self._toggle, event.list.rows[event.index].key))
+        self.run_flow("parameter", partial(self._toggle, event.row.key))
 
     async def _toggle(self, text: str) -> None:
         parameters = self._parameters

@@ -26,6 +26,7 @@ from obsidian_agent.tui.screens.history import HistoryRequest
 from obsidian_agent.tui.screens.json_editor import PlanEditor
 from obsidian_agent.tui.screens.models import ModelActions
 from obsidian_agent.tui.screens.notes import NoteActions
+from obsidian_agent.tui.screens.recovery import RecoveryActions
 from obsidian_agent.tui.screens.suggestions import SuggestionActions
 from obsidian_agent.tui.screens.tasks import TaskRequest, Tasks
 from obsidian_agent.tui.screens.threads import ThreadActions
@@ -66,6 +67,7 @@ class MainScreen(
     ModelActions,
     ThreadActions,
     UndoActions,
+    RecoveryActions,
     SuggestionActions,
     WaitingActions,
     HealthActions,

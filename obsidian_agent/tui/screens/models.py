@@ -247,4 +247,4 @@ class FirstStart(ChoiceScreen):
         yield from super().body()
 
     def action_pick(self, index: int) -> None:
-        self.dismiss(self.query_one(ChoiceList).rows[index].key)
+        self.dismiss(self.query_one(ChoiceList).entries[index].key)

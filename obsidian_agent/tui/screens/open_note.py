@@ -14,8 +14,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.bindings import bindings
-from obsidian_agent.tui.screens.dialogs import Modal
+from obsidian_agent.tui.screens.dialogs import SearchDialog
 from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
@@ -47,17 +46,12 @@ Row = NoteRow | str
 """A row, or the heading of a group."""
 
 
-class NoteList(VirtualList[Row]):
+class NoteList(VirtualList[NoteRow]):
     """Notes and lines of notes in groups."""
 
     DEFAULT_CSS = "NoteList { height: auto; max-height: 60vh; }"
 
-    def can_stop(self, row: Row) -> bool:
-        return not isinstance(row, str)
-
-    def draw_row(self, row: Row, width: int) -> Content:
-        if isinstance(row, str):
-            return Content.styled(row, "bold $quiet")
+    def draw_row(self, row: NoteRow, width: int) -> Content:
         text, note = terminal_text.line(row.text[:200]), terminal_text.line(row.note[:200])
         note_room = min(len(note), max(width - len(text) - 4, MIN_NOTE))
         content = Content.styled(f" {text}", "$foreground")
@@ -67,11 +61,8 @@ class NoteList(VirtualList[Row]):
         )
 
 
-class NoteSearchDialog(Modal[NoteRow]):
+class NoteSearchDialog(SearchDialog[NoteRow]):
     """A search box above a list of notes. Dismisses with the chosen row."""
-
-    BINDINGS = bindings("find")
-    AUTO_FOCUS = "LineEntry"
 
     def __init__(self, title: str, query: str = "", placeholder: str = "Type to filter") -> None:
         super().__init__(title)
@@ -93,20 +84,6 @@ class NoteSearchDialog(Modal[NoteRow]):
     def show_count(self, text: str) -> None:
         """Show the text between search box and list."""
         self.query_one("#found", Static).update(Content(text))
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.listing.action_choose()
-
-    def on_virtual_list_chosen(self, event: NoteList.Chosen) -> None:
-        row = self.listing.rows[event.index]
-        if isinstance(row, NoteRow):
-            self.dismiss(row)
-
-    def action_move(self, step: int) -> None:
-        self.listing.action_cursor(step)
-
-    def action_page(self, direction: int) -> None:
-        self.listing.action_page(direction)
 
 
 class OpenNote(NoteSearchDialog):

@@ -82,7 +82,7 @@ class RulesScreen(ListScreen["Rule", None]):
         return True
 
     def on_virtual_list_chosen(self, event: RuleList.Chosen) -> None:
-        self.run_flow("look", partial(self._look_at, event.list.rows[event.index]))
+        self.run_flow("look", partial(self._look_at, event.row))
 
     async def _look_at(self, rule: Rule) -> None:
         lines = await asyncio.to_thread(self._lines, rule)

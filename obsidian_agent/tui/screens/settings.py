@@ -28,23 +28,16 @@ if TYPE_CHECKING:
 
     from obsidian_agent.config.live import LiveSettings, SettingRow
 
-    Row = SettingRow | str
-
 TITLE_WIDTH = 30
 
 
-class SettingsList(VirtualList["Row"]):
+class SettingsList(VirtualList["SettingRow"]):
     """Groups and their settings, a line each."""
 
     DEFAULT_CSS = "SettingsList { height: auto; min-height: 3; max-height: 50vh; }"
     BINDINGS = [binding("list.choose", "Change")]
 
-    def can_stop(self, row: Row) -> bool:
-        return not isinstance(row, str)
-
-    def draw_row(self, row: Row, width: int) -> Content:
-        if isinstance(row, str):
-            return Content.styled(row, "bold $primary")
+    def draw_row(self, row: SettingRow, width: int) -> Content:
         changed = row.value != row.default
         return Content.assemble(
             (f" {terminal_text.line(row.title):<{TITLE_WIDTH}} ", "$foreground"),
@@ -56,7 +49,7 @@ class SettingsList(VirtualList["Row"]):
         )
 
 
-class SettingsScreen(ListScreen["Row", None]):
+class SettingsScreen(ListScreen["SettingRow", None]):
     """The list of settings. A change is checked and saved immediately."""
 
     BINDINGS = bindings("settings")
@@ -75,7 +68,7 @@ class SettingsScreen(ListScreen["Row", None]):
         yield SettingsList(empty="No setting has these words.")
         yield Static("", id="setting", markup=False)
 
-    def load(self) -> Sequence[Row]:
+    def load(self) -> Sequence[SettingRow | str]:
         rows = self._settings.rows()
         words = self._query.casefold().split()
         return group_rows([row for row in rows if _has_words(row, words)])
@@ -224,9 +217,9 @@ def _has_words(row: SettingRow, words: Sequence[str]) -> bool:
     return all(word in folded for word in words)
 
 
-def group_rows(rows: Sequence[SettingRow]) -> list[Row]:
+def group_rows(rows: Sequence[SettingRow]) -> list[SettingRow | str]:
     """Return the settings under the headings of their groups."""
-    grouped: list[Row] = []
+    grouped: list[SettingRow | str] = []
     for group in dict.fromkeys(row.group for row in rows):
         grouped += [group, *(row for row in rows if row.group == group)]
     return grouped

@@ -40,21 +40,19 @@ class StepLine(Struct, frozen=True):
     state: PlanStepState
 
 
-class TaskList(VirtualList["str | TaskPlan | StepLine | ConversationTask"]):
+class TaskList(VirtualList["TaskPlan | StepLine | ConversationTask"]):
     """The plans with their steps, then the tasks."""
 
     DEFAULT_CSS = "TaskList { height: auto; min-height: 3; }"
     BINDINGS = [binding("list.choose", "Preview")]
 
-    def can_stop(self, row: str | TaskPlan | StepLine | ConversationTask) -> bool:
+    def can_stop(self, row: TaskPlan | StepLine | ConversationTask | str) -> bool:
         return not isinstance(row, str | StepLine)
 
-    def draw_row(self, row: str | TaskPlan | StepLine | ConversationTask, width: int) -> Content:
+    def draw_row(self, row: TaskPlan | StepLine | ConversationTask, width: int) -> Content:
         from obsidian_agent.threads.tasks import ConversationTask, TaskPlan
 
         match row:
-            case str():
-                return Content.styled(row, "bold $primary")
             case StepLine():
                 sign, style = STEP_SIGNS[row.state]
                 state = "" if row.state == "open" else f"  {row.state}"
@@ -81,7 +79,7 @@ class TaskList(VirtualList["str | TaskPlan | StepLine | ConversationTask"]):
                 )
 
 
-class Tasks(ListScreen["str | TaskPlan | StepLine | ConversationTask", TaskRequest]):
+class Tasks(ListScreen["TaskPlan | StepLine | ConversationTask", TaskRequest]):
     """The list of plans and tasks. Dismisses with a request that concerns a plan."""
 
     BINDINGS = bindings("tasks")
@@ -116,7 +114,7 @@ class Tasks(ListScreen["str | TaskPlan | StepLine | ConversationTask", TaskReque
     def on_virtual_list_chosen(self, event: TaskList.Chosen) -> None:
         from obsidian_agent.threads.tasks import TaskPlan
 
-        row = event.list.rows[event.index]
+        row = event.row
         if isinstance(row, TaskPlan):
             self.dismiss(TaskRequest("preview", row))
         else:

@@ -151,7 +151,7 @@ class Threads(Modal[ThreadChoice]):
     # --- one conversation -------------------------------------------------------------------------
 
     def on_virtual_list_chosen(self, event: ThreadList.Chosen) -> None:
-        self.dismiss(ThreadChoice("open", event.list.rows[event.index].thread.id))
+        self.dismiss(ThreadChoice("open", event.row.thread.id))
 
     def action_export(self) -> None:
         row = self.query_one(ThreadList).current

@@ -80,7 +80,7 @@ class Trust(ListScreen["VaultAgentEntry", None]):
 
     def on_virtual_list_chosen(self, event: VaultFileList.Chosen) -> None:
         self.show_problem("")
-        self.run_flow("file", partial(self._read, event.list.rows[event.index]))
+        self.run_flow("file", partial(self._read, event.row))
 
     def action_distrust(self) -> None:
         if self.row is not None and self.row.standing != "new":

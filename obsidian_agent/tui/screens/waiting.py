@@ -154,7 +154,7 @@ class WaitingScreen(ListScreen["PlanReview", "WaitingPlan"]):
         self._displayed = DisplayedPlan(row, is_complete=len(changes) <= MAX_FILES)
 
     def on_virtual_list_chosen(self, event: WaitingList.Chosen) -> None:
-        self.dismiss(event.list.rows[event.index].plan)
+        self.dismiss(event.row.plan)
 
     def action_drop(self) -> None:
         if self.row is not None:

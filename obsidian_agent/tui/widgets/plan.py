@@ -25,13 +25,9 @@ from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui import plan_rows
 from obsidian_agent.tui.bindings import bindings, key_label
 from obsidian_agent.tui.change_groups import (
-    Kind,
     LineEdit,
     counted_files,
     edit_of,
-    folder_name,
-    shortened_pair,
-    shortened_path,
 )
 from obsidian_agent.tui.diff_lines import Diff, parse_diff
 from obsidian_agent.tui.plan_rows import (
@@ -43,13 +39,12 @@ from obsidian_agent.tui.plan_rows import (
     PlanView,
     RemarkRow,
     RemarksRow,
-    SectionRow,
     StepRow,
 )
 from obsidian_agent.tui.widgets.diff import Detail, Page, TurnPage
 from obsidian_agent.tui.widgets.note import OutsideRequested
+from obsidian_agent.tui.widgets.plan_list import KIND_STYLES, PlanList
 from obsidian_agent.tui.widgets.prompt import LineEntry
-from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
     from obsidian_agent.plan.left_out import LeftOut
@@ -76,32 +71,6 @@ RISK_WORDS = {
     "writes": "writes to the vault",
     "commands": "runs commands",
 }
-
-KIND_STYLES: Mapping[Kind, str] = {
-    "delete": "$error",
-    "create": "$success",
-    "mkdir": "$success",
-    "modify": "$warning",
-    "rename": "$secondary",
-    "links": "$secondary",
-}
-ROW_WORDS: Mapping[Kind, str] = {
-    "delete": "delete",
-    "create": "new",
-    "mkdir": "folder",
-    "modify": "edit",
-    "rename": "rename",
-    "links": "links",
-}
-_REMARKS = {
-    "error": ("✗", "$error"),
-    "warning": ("▲", "$warning"),
-    "notice": ("▲", "$warning"),
-    "assumption": ("·", "$quiet"),
-}
-
-
-_FOLDS = {True: "▾", False: "▸"}
 
 
 class ChangeReader(Struct, frozen=True):
@@ -387,7 +356,7 @@ class PlanPane(Vertical):
         preview = self.preview
         if preview is None:
             return
-        row = event.list.rows[event.index] if 0 <= event.index < len(event.list.rows) else None
+        row = event.row
         match row:
             case ChangeRow() | PartRow():
                 title = f"Left out: {_title(row.change)}" if row.is_left_out else ""
@@ -402,7 +371,7 @@ class PlanPane(Vertical):
                 self._show_detail(row.step.title, plan_rows.step_detail(row.step, preview))
             case RemarkRow() | RemarksRow():
                 self._show_detail(row.kind.capitalize(), row.detail)
-            case SectionRow() | None:
+            case str() | None:
                 self._show_detail("", "")
             case _:
                 assert_never(row)
@@ -477,7 +446,7 @@ class PlanPane(Vertical):
 
     def on_virtual_list_chosen(self, event: PlanList.Chosen) -> None:
         event.stop()
-        row = event.list.rows[event.index]
+        row = event.row
         detail = self.query_one(Detail)
         if isinstance(row, GroupRow | RemarksRow):
             self._toggle(_fold_key(row) or "")
@@ -503,7 +472,7 @@ class PlanPane(Vertical):
             row = plan_list.rows[index]
             key = _fold_key(row)
             is_here = index == plan_list.cursor
-            if isinstance(row, SectionRow | StepRow):
+            if isinstance(row, str | StepRow):
                 return
             if key is None or (not is_here and open):
                 continue
@@ -630,7 +599,7 @@ def _toggled(state: PlanState, row: ChangeRow | GroupRow | PartRow) -> LeftOut:
     return LeftOut(left_out.files | paths, edits)
 
 
-def _fold_key(row: PlanRow) -> str | None:
+def _fold_key(row: PlanRow | str) -> str | None:
     """Return the key of a row that opens to others; None if it does not."""
     match row:
         case RemarksRow():
@@ -660,7 +629,7 @@ def _listed(changes: Sequence[NetChange]) -> str:
     return "\n".join(lines)
 
 
-def _identity(row: PlanRow | None) -> tuple[str, str] | None:
+def _identity(row: PlanRow | str | None) -> tuple[str, str] | None:
     match row:
         case StepRow():
             return ("step", row.step.id)
@@ -674,7 +643,7 @@ def _identity(row: PlanRow | None) -> tuple[str, str] | None:
             return None
 
 
-def _first_row(rows: Sequence[PlanRow], before: tuple[str, str] | None) -> int:
+def _first_row(rows: Sequence[PlanRow | str], before: tuple[str, str] | None) -> int:
     """Return the first row of the cursor.
 
     That is the row that the cursor was on (`before`), else the first error, file or step.
@@ -715,147 +684,3 @@ def _without_lines(change: NetChange) -> str:
             return "The content changes, but it has no lines of text to show."
         case _:
             assert_never(change.kind)
-
-
-class PlanList(VirtualList[PlanRow], inherit_bindings=False):
-    """The sections of remarks, steps and changes of a plan."""
-
-    BINDING_GROUP_TITLE = "Plan"
-    BINDINGS = bindings("list", without=("list.previous",))
-
-    def can_stop(self, row: PlanRow) -> bool:
-        return not isinstance(row, SectionRow)
-
-    def draw_row(self, row: PlanRow, width: int) -> Content:
-        match row:
-            case SectionRow():
-                return Content.styled(row.title, "bold $quiet")
-            case RemarkRow() | RemarksRow():
-                return _draw_remark(row)
-            case StepRow():
-                return _draw_step(row, width)
-            case GroupRow():
-                return _draw_group(row)
-            case ChangeRow():
-                return _draw_change(row, width)
-            case PartRow():
-                return _draw_part(row)
-            case _:
-                assert_never(row)
-
-
-def _draw_remark(row: RemarkRow | RemarksRow) -> Content:
-    sign, style = _REMARKS[row.kind]
-    mark = _FOLDS[row.is_open] if isinstance(row, RemarksRow) else " "
-    indent = "  " if isinstance(row, RemarkRow) and row.is_inside else ""
-    return Content.assemble(
-        (f"{indent}{mark} ", "$quiet"),
-        (f"{sign} ", style),
-        (row.text, "$foreground" if row.kind != "assumption" else "$quiet"),
-    )
-
-
-def _draw_step(row: StepRow, width: int) -> Content:
-    body = "$foreground" if row.is_on else "$quiet strike"
-    title = terminal_text.shortened(row.step.title, 200)
-    effect = row.effect if row.is_on else ""
-    parts: list[tuple[str, str]] = [
-        (f"{row.number:>3} ", "$quiet"),
-        ("● " if row.is_on else "○ off  ", "$success" if row.is_on else "$quiet"),
-        (title, body),
-        (" " * max(width // 2 - 6 - len(title), 2), ""),
-        (effect, "$quiet"),
-    ]
-    if row.is_on and row.problems:
-        separator = " · " if effect else ""
-        parts.append((f"{separator}{row.problems}", "$warning" if row.has_failed else "$quiet"))
-    return Content.assemble(*parts)
-
-
-def _draw_group(row: GroupRow) -> Content:
-    group = row.group
-    return Content.assemble(
-        (f"{_FOLDS[row.is_open]} ", "$quiet"),
-        (f"{ROW_WORDS[group.kind]:<7}", KIND_STYLES[group.kind]),
-        (f"{counted_files(group.changes):<11}", "bold $foreground"),
-        *group.label,
-        (f"  {row.left_out:,} left out" if row.left_out else "", "$warning"),
-    )
-
-
-def _draw_part(row: PartRow) -> Content:
-    """Draw an edit of a file: its line, and its first added or removed text."""
-    part = row.part
-    sign, style, lines = ("+", "$success", part.new) if part.new else ("−", "$error", part.old)
-    first = next((line for line in lines if line.strip()), "")
-    counts = f"  +{len(part.new):,} −{len(part.old):,}"
-    left_out = row.is_left_out
-    return Content.assemble(
-        ("           ", ""),
-        ("○ " if left_out else "● ", "$quiet" if left_out else "$success"),
-        (f"line {part.start + 1:,}  ", "$quiet"),
-        (f"{sign} ", "$quiet" if left_out else style),
-        (
-            terminal_text.shortened(first.strip(), 200),
-            "$quiet strike" if left_out else "$foreground",
-        ),
-        (counts, "$quiet"),
-        ("  left out" if left_out else "", "$warning"),
-    )
-
-
-def _draw_change(row: ChangeRow, width: int) -> Content:
-    change = row.change
-    counts = Content("")
-    if row.edit is not None and change.content is not None:
-        counts = Content.assemble(
-            (f"  +{row.edit.added:,}", "$success"), (f" −{row.edit.removed:,}", "$error")
-        )
-    word = "" if row.is_inside else ROW_WORDS[row.kind]
-    if row.is_left_out:
-        counts = Content.styled("  left out", "$warning")
-    elif row.parts_left_out:
-        counts = Content.assemble((f"  {row.parts_left_out:,} left out", "$warning"), counts)
-    mark = "○ " if row.is_left_out else "  "
-    head = Content.assemble((mark, "$quiet"), (f"{word:<7}", KIND_STYLES[row.kind]))
-    room = max(width - head.cell_length - counts.cell_length, 12)
-    parts = _paths(row, room)
-    if change.folder and change.kind == "delete":
-        parts.append((f"  folder, {terminal_text.counted(change.files, 'file')}", "$error"))
-    if change.kind == "rename" and change.content is not None:
-        parts.append(("  and edited", "$warning"))
-    parts += _script_warning((change.new_path or change.path).text)
-    body = Content.assemble(*parts)
-    if row.is_left_out:
-        body = body.stylize("$quiet strike")
-    return Content.assemble(head, body.truncate(room, ellipsis=True, pad=bool(counts)), counts)
-
-
-def _paths(row: ChangeRow, room: int) -> list[tuple[str, str]]:
-    """Return the path of a change, or both of a renamed file, shortened where they are equal."""
-    old, new = row.change.path, row.change.new_path
-    if new is None:
-        return _path(old.text, room)
-    if old.name != new.name:
-        short = shortened_pair(old.text, new.text, room - 3)
-        return [*_path(short[0], room), (" → ", "$quiet"), *_path(short[1], room)]
-    name = _path(old.name, room)
-    if row.is_inside:
-        return name
-    folders = shortened_pair(folder_name(old.parent.text), folder_name(new.parent.text), room)
-    return [*name, (f"  {folders[0]} → {folders[1]}", "$quiet")]
-
-
-def _path(path: str, room: int) -> list[tuple[str, str]]:
-    """Return a path with a dim folder, shortened in its middle."""
-    folder, name = shortened_path(path, room)
-    name = terminal_text.line(name)
-    if name != name.strip() or "  " in name:
-        name = f"“{name}”"
-    return [(terminal_text.line(folder), "$quiet"), (name, "$foreground")]
-
-
-def _script_warning(path: str) -> list[tuple[str, str]]:
-    if not terminal_text.mixes_scripts(path):
-        return []
-    return [("  ▲ mixed alphabets", "$warning")]

@@ -33,9 +33,18 @@ class _RowMessage(Message):
     def control(self) -> VirtualList[Any]:
         return self.list
 
+    @property
+    def row(self) -> Any:
+        """The row, or None in an empty list. A chosen row is no heading."""
+        rows = self.list.rows
+        return rows[self.index] if 0 <= self.index < len(rows) else None
+
 
 class VirtualList(ScrollView, Generic[T], can_focus=True):
-    """A list of one-line rows with a cursor; subclasses render the rows."""
+    """A list of one-line rows with a cursor; subclasses render the rows.
+
+    A row that is a string is the heading of a section.
+    """
 
     DEFAULT_CSS = """
     VirtualList { scrollbar-size-vertical: 1; overflow-x: hidden; background: $surface; }
@@ -58,14 +67,14 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
 
     def __init__(
         self,
-        rows: Sequence[T] = (),
+        rows: Sequence[T | str] = (),
         *,
         empty: str = "",
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
         super().__init__(id=id, classes=classes)
-        self.rows: Sequence[T] = rows
+        self.rows: Sequence[T | str] = rows
         self.empty = empty
         self._strips: dict[tuple[int, int, bool], Strip] = {}
 
@@ -75,14 +84,14 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
         """Return a row as one line of safe text."""
         raise NotImplementedError
 
-    def can_stop(self, row: T) -> bool:
+    def can_stop(self, row: T | str) -> bool:
         """Return True if the cursor may stop at the row; False for headings."""
-        return True
+        return not isinstance(row, str)
 
     # --- content ----------------------------------------------------------------------------------
 
     def set_rows(
-        self, rows: Sequence[T], cursor: int | None = None, *, follow: bool = False
+        self, rows: Sequence[T | str], cursor: int | None = None, *, follow: bool = False
     ) -> None:
         """Replace the rows. Without `cursor` it stays at its index.
 
@@ -108,7 +117,13 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
     @property
     def current(self) -> T | None:
         """The row under the cursor."""
-        return self.rows[self.cursor] if 0 <= self.cursor < len(self.rows) else None
+        row = self.rows[self.cursor] if 0 <= self.cursor < len(self.rows) else None
+        return None if isinstance(row, str) else row
+
+    @property
+    def entries(self) -> list[T]:
+        """The rows without the headings."""
+        return [row for row in self.rows if not isinstance(row, str)]
 
     def watch_cursor(self, old: int, new: int) -> None:
         self._strips.clear()
@@ -136,9 +151,15 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
             if len(self._strips) > CACHED_ROWS:
                 self._strips.clear()
             strip = self._strips[key] = self._strip(
-                self.draw_row(self.rows[index], width), width, cursor=index == self.cursor
+                self.draw(self.rows[index], width), width, cursor=index == self.cursor
             )
         return strip
+
+    def draw(self, row: T | str, width: int) -> Content:
+        """Return a row or a heading as one line of safe text."""
+        if isinstance(row, str):
+            return Content.styled(terminal_text.line(row), "bold $quiet")
+        return self.draw_row(row, width)
 
     def _strip(self, content: Content, width: int, *, cursor: bool = False) -> Strip:
         style = self.visual_style

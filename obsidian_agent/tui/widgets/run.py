@@ -19,7 +19,8 @@ from obsidian_agent.tui.bindings import bindings, key_label
 from obsidian_agent.tui.change_groups import kinds_of
 from obsidian_agent.tui.report_lines import describe_step
 from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
-from obsidian_agent.tui.widgets.plan import ROW_WORDS, PlanPane
+from obsidian_agent.tui.widgets.plan import PlanPane
+from obsidian_agent.tui.widgets.plan_list import ROW_WORDS
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
@@ -384,7 +385,7 @@ class ResultPane(Vertical):
         self._draw_status()
 
     def _draw_status(self) -> None:
-        rows = self.query_one(ResultList).rows
+        rows = self.query_one(ResultList).entries
         uses = []
         if any(row.whole for row in rows):
             uses.append("the full text")
@@ -426,7 +427,7 @@ class ResultPane(Vertical):
 
     def on_virtual_list_chosen(self, event: ResultList.Chosen) -> None:
         event.stop()
-        row = event.list.rows[event.index]
+        row = event.row
         if row.whole:
             self.post_message(PlanPane.DetailRequested(row.word.capitalize(), row.whole))
         elif row.path is not None and self.result is not None and self.result.run_id is not None:
