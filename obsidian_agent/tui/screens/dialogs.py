@@ -11,7 +11,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widget import Widget
-from textual.widgets import Button, ContentSwitcher, Footer, Input, Static
+from textual.widgets import Button, ContentSwitcher, Input, Static
 from textual.worker import Worker, WorkerState
 
 from obsidian_agent import terminal_text
@@ -20,6 +20,7 @@ from obsidian_agent.tui.bindings import HELP, bindings
 from obsidian_agent.tui.diff_lines import Diff
 from obsidian_agent.tui.report_lines import Line
 from obsidian_agent.tui.widgets.diff import DiffView, Page, TurnPage
+from obsidian_agent.tui.widgets.footer import KeyFooter
 from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList, VirtualList
 
@@ -53,7 +54,7 @@ class Modal(ModalScreen[R | None], Generic[R]):
             yield Static("", id="modal-problem", markup=False)
             if self.hint:
                 yield Static(Content(terminal_text.block(self.hint)), id="modal-hint", markup=False)
-            yield Footer(show_command_palette=False)
+            yield KeyFooter(show_command_palette=False)
 
     def body(self) -> ComposeResult:
         """Yield the widgets between title and footer."""
@@ -339,7 +340,7 @@ class DiffScreen(ModalScreen[None]):
             yield DiffView(id="whole-diff")
             with VerticalScroll(id="whole-text"):
                 yield Static("", markup=False)
-        yield Footer(show_command_palette=False)
+        yield KeyFooter(show_command_palette=False)
 
     def on_mount(self) -> None:
         self._show(self._page)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.tui.bindings import HELP, bindings
 from obsidian_agent.tui.screens.dialogs import STYLES, Confirm
+from obsidian_agent.tui.widgets.footer import KeyFooter
 from obsidian_agent.tui.widgets.prompt import TextEntry
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class JsonEditor(ModalScreen[Mapping[str, Any] | None]):
         yield Static(Content(self._head), id="head", markup=False)
         yield TextEntry(editable(self._document), show_line_numbers=True, tab_behavior="indent")
         yield Static("", id="problem", markup=False)
-        yield Footer(show_command_palette=False)
+        yield KeyFooter(show_command_palette=False)
 
     def action_save(self) -> None:
         try:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from textual import on, work
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.message import Message
-from textual.widgets import Footer
 
 from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
@@ -35,6 +34,7 @@ from obsidian_agent.tui.screens.waiting import WaitingActions
 from obsidian_agent.tui.turn.controller import PlanSource, empty_selection_hint
 from obsidian_agent.tui.turn.proposals import Proposals
 from obsidian_agent.tui.widgets.chat import ChatPane
+from obsidian_agent.tui.widgets.footer import KeyFooter
 from obsidian_agent.tui.widgets.panes import Panes, PaneTab, TopBar
 from obsidian_agent.tui.widgets.plan import PlanPane
 from obsidian_agent.tui.widgets.prompt import Prompt
@@ -164,7 +164,7 @@ class MainScreen(
         self.add_class(max((at, name) for at, name in self.VERTICAL_BREAKPOINTS if at <= height)[1])
         yield TopBar(self.backend.vault)
         yield self.panes
-        yield Footer()
+        yield KeyFooter()
 
     def on_mount(self) -> None:
         self._gc_policy.start()
