@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -20,6 +21,9 @@ from obsidian_agent.vault.filesystem.store import VaultStore
 from support import MakeVault
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+MAX_GARBAGE = 1_000_000
+"""Blocks of memory that tests may leave before garbage is collected, about 100 MB."""
 
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -81,17 +85,26 @@ def desktop(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return log
 
 
-@pytest.fixture(autouse=True)
-def _few_files() -> Iterator[None]:
-    """Collect garbage, which closes vaults, journals and indexes that refer to each other.
+@pytest.fixture(scope="session")
+def _blocks() -> list[int]:
+    """Return the number of memory blocks in use after the last collection of garbage."""
+    return [sys.getallocatedblocks()]
 
-    Python collects too seldom for a process with at most 1024 files.
+
+@pytest.fixture(autouse=True)
+def _seldom_garbage(_blocks: list[int]) -> Iterator[None]:
+    """Collect garbage of a test without a look at everything that was there before it.
+
+    A full pass over all modules and tests takes as long as many a test. It closes vaults, journals
+    and indexes that refer to each other, and a process has at most 1024 files.
     """
+    gc.freeze()
     yield
     gc.unfreeze()
     gc.enable()
-    if len(os.listdir("/dev/fd")) > 200:
+    if sys.getallocatedblocks() - _blocks[0] > MAX_GARBAGE or len(os.listdir("/dev/fd")) > 200:
         gc.collect()
+        _blocks[0] = sys.getallocatedblocks()
 
 
 @pytest.fixture(autouse=True)
