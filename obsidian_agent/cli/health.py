@@ -158,7 +158,9 @@ def _write_plan(report: HealthReport, name: str, out: Output) -> None:
         Path(name).write_text(text, "utf-8")
     except OSError as error:
         raise ConfigError(f"{name} cannot be written: {error.strerror}.") from error
-    out.note(f"{len(choices)} repairs are in {name}. Preview and run them: run {name}")
+    has_deletes = any(step["tool"] == "vault.delete" for step in plan["steps"])
+    command = f"run {name}{' --allow-deletes' if has_deletes else ''}"
+    out.note(f"{len(choices)} repairs are in {name}. Preview and run them: {command}")
 
 
 def _lines(checkup: Checkup, *, is_whole: bool, limit: int | None) -> Iterator[str]:

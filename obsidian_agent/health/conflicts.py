@@ -31,15 +31,17 @@ def conflict_copies(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFin
     merges = CopyMerges(survey)
     for file, copy in digests.copies.items():
         original = copy.original
-        repair = None
+        repair, reason = None, f"named as {copy.service} names conflicts"
         if original is not None:
+            if merges.has_merged(original):
+                reason += "; another copy is merged first"
             repair = merges.of(file, original, is_certain=copy.is_certain)
         yield HealthFinding(
             kind="conflict-copy",
             path=file.text,
             subject="" if original is None else original.text,
             text=f"A conflict copy of {original}." if original else "A conflict copy; no original.",
-            evidence=f"named as {copy.service} names conflicts",
+            evidence=reason,
             repair=repair,
         )
     for note, digest in digests.of.items():
@@ -77,6 +79,10 @@ class CopyMerges:
     def __init__(self, survey: VaultSurvey) -> None:
         self._survey = survey
         self._merged: set[VaultPath] = set()
+
+    def has_merged(self, original: VaultPath) -> bool:
+        """Return whether a copy of a note is merged already."""
+        return original in self._merged
 
     def of(
         self,

@@ -57,6 +57,8 @@ _COMMON: Final = 10
 """A piece that more notes share is boilerplate."""
 SIMILAR: Final = 0.9
 """Share of words that near-identical texts have in common."""
+_SAME: Final = 0.98
+"""The same for notes with quite different names, which may be filled forms."""
 
 
 class OverdueTask(Struct, frozen=True):
@@ -155,7 +157,8 @@ class Digests:
                 ):
                     continue
                 share = _overlap(bag(first), bag(second))
-                if share >= SIMILAR and not _have_own_subjects(first, second, bag):
+                enough = SIMILAR if _share_a_word(first, second) else _SAME
+                if share >= enough and not _have_own_subjects(first, second, bag):
                     similar.append((first, second, share))
         return similar
 
@@ -247,6 +250,13 @@ def _overlap(first: Mapping[str, int], second: Mapping[str, int]) -> float:
     total = sum(first.values()) + sum(second.values())
     shared = sum(min(count, second.get(word, 0)) for word, count in first.items())
     return shared / (total - shared) if total else 0.0
+
+
+def _share_a_word(first: VaultPath, second: VaultPath) -> bool:
+    """Return whether the names of two notes have a word in common."""
+    return not set(_WORD.findall(first.stem.casefold())).isdisjoint(
+        _WORD.findall(second.stem.casefold())
+    )
 
 
 def _have_own_subjects(

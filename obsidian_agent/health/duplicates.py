@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from obsidian_agent.health.conflicts import CopyMerges
 from obsidian_agent.health.digests import Digests
@@ -13,6 +13,8 @@ from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.links.spelling import spelling_key
 from obsidian_agent.vault.paths.path import VaultPath
 
+_MAX_CHOICES: Final = 5
+
 
 def duplicate_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
     """Yield groups of notes with the same text, once for each group."""
@@ -20,7 +22,12 @@ def duplicate_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFin
         notes = [note for note in group if note not in digests.copies]
         if len(notes) < 2:
             continue
-        survivor, *others = sorted(notes, key=lambda note: _rank(survey, note))
+        ranked = sorted(notes, key=lambda note: _rank(survey, note))
+        survivor, *others = ranked
+        choices = [
+            _merged(survey, survivor, [note for note in ranked if note != survivor])
+            for survivor in ranked[:_MAX_CHOICES]
+        ]
         names = ", ".join(note.text for note in others)
         yield HealthFinding(
             kind="duplicate-note",
@@ -28,7 +35,7 @@ def duplicate_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFin
             subject=names,
             text=f"The same text is in {names}.",
             evidence=f"{len(notes)} notes with the same text",
-            repair=Repair((_merged(survey, survivor, others),)),
+            repair=Repair(tuple(choices)),
         )
 
 
@@ -71,7 +78,8 @@ def _merged(survey: VaultSurvey, survivor: VaultPath, others: Sequence[VaultPath
                 RepairStep("vault.retargetLinks", {"from": other.text, "to": survivor.text})
             )
     steps += [RepairStep("vault.delete", {"path": other.text}) for other in others]
-    return RepairChoice(f"Keep {survivor.text} and delete the others", tuple(steps))
+    deleted = others[0].text if len(others) == 1 else "the others"
+    return RepairChoice(f"Keep {survivor.text} and delete {deleted}", tuple(steps))
 
 
 def similar_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:

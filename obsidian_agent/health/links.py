@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set
 from functools import cached_property
@@ -22,6 +24,12 @@ from obsidian_agent.vault.markdown.note import scan_lossy
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 
 _MAX_CHOICES: Final = 5
+_WORD: Final = re.compile(r"\w+")
+_NOT_WRITTEN: Final = re.compile(r"[^\w!-/:-@\[-`{-~]")
+_LONG: Final = 10
+"""Letters of a name from which on it does not matter where its words are divided."""
+_FILE_SUFFIX: Final = re.compile(r"\.[A-Za-z]{2,5}")
+_TITLE_EVIDENCE: Final = "the title in that note"
 _TITLE: Final = re.compile(rb"^# +(.+?)[ \t#]*\r?$", re.MULTILINE)
 
 
@@ -74,6 +82,7 @@ def _missing_attachment(survey: VaultSurvey, lost: _Lost) -> HealthFinding:
     same_name = survey.index.files_named(target_name(name))
     choices = [_retarget(lost, file) for file in same_name[:_MAX_CHOICES]]
     evidence = f"the same file name in {same_name[0].parent.text or 'the vault'}" if choices else ""
+    is_certain = len(same_name) == 1 and folder_fits(lost.link.target, lost.source, same_name[0])
     return HealthFinding(
         kind="missing-attachment",
         path=lost.source.text,
@@ -81,7 +90,7 @@ def _missing_attachment(survey: VaultSurvey, lost: _Lost) -> HealthFinding:
         subject=lost.name,
         text=f"“{lost.name}” is missing.",
         evidence=evidence,
-        repair=Repair(tuple(choices), preselected=len(same_name) == 1) if choices else None,
+        repair=Repair(tuple(choices), preselected=is_certain) if choices else None,
     )
 
 
@@ -92,6 +101,10 @@ def _unresolved(evidence: _Evidence, lost: _Lost) -> HealthFinding:
     else:
         choices = [_retarget(lost, file) for file in evidence.similar(lost)]
     choices += [*_create(evidence.survey, lost), _unlink(lost)]
+    is_certain = len(files) == 1 and _is_certain(lost, files[0])
+    if reason == _TITLE_EVIDENCE:
+        # A title of one word, such as "Notes", is that of many notes.
+        is_certain = is_certain and ("/" in lost.link.target or len(_words(lost.name)) > 1)
     return HealthFinding(
         kind="unresolved-link",
         path=lost.source.text,
@@ -99,12 +112,36 @@ def _unresolved(evidence: _Evidence, lost: _Lost) -> HealthFinding:
         subject=lost.name,
         text=f"“{lost.name}” leads nowhere.",
         evidence=reason if len(files) <= 1 else f"{len(files)} notes: {reason}",
-        repair=Repair(tuple(choices), preselected=len(files) == 1 and _fits(lost, files[0])),
+        repair=Repair(tuple(choices), preselected=is_certain),
     )
 
 
-def _fits(lost: _Lost, file: VaultPath) -> bool:
-    return folder_fits(lost.link.target, lost.source, file)
+def _is_certain(lost: _Lost, file: VaultPath) -> bool:
+    """Return whether a name can mean one file only.
+
+    It is not certain if the folder that it names is another, or if a short name differs in more
+    than case and emoji ("Re-sign" and "Resign", ".NET" and "Net").
+    """
+    if not folder_fits(lost.link.target, lost.source, file):
+        return False
+    name = lost.name.rpartition("/")[2]
+    stem = file.stem if file.is_note else file.name
+    key = spelling_key(name)
+    if key != spelling_key(stem) or len(key) >= _LONG:
+        return True
+    words = _words(name)
+    if len(words) == 1:
+        return _without_emoji(name) == _without_emoji(stem)
+    return words == _words(stem)
+
+
+def _without_emoji(name: str) -> str:
+    """Return a name without case, emoji, blanks and Unicode form, but with its punctuation."""
+    return _NOT_WRITTEN.sub("", unicodedata.normalize("NFKC", name).casefold())
+
+
+def _words(name: str) -> list[str]:
+    return [spelling_key(word) for word in _WORD.findall(unicodedata.normalize("NFKC", name))]
 
 
 def _retarget(lost: _Lost, file: VaultPath) -> RepairChoice:
@@ -114,7 +151,10 @@ def _retarget(lost: _Lost, file: VaultPath) -> RepairChoice:
     if keeps_text:
         args["keepText"] = True
     written = f"[[{name}|{lost.name}]]" if keeps_text else f"[[{name}]]"
-    return RepairChoice(f"[[{lost.name}]] → {written}", (RepairStep("vault.retargetLinks", args),))
+    title = f"[[{lost.name}]] → {written}"
+    if lost.link.is_markdown:
+        title = f"Link “{lost.name}” to {file.text}"
+    return RepairChoice(title, (RepairStep("vault.retargetLinks", args),))
 
 
 def _create(survey: VaultSurvey, lost: _Lost) -> Iterator[RepairChoice]:
@@ -125,7 +165,8 @@ def _create(survey: VaultSurvey, lost: _Lost) -> Iterator[RepairChoice]:
         note = parse(f"{path}.md", PathUse.CREATE)
     except PathRefused:
         return
-    if is_relative(lost.name) or survey.view.twin(note) is not None:
+    is_other_file = _FILE_SUFFIX.fullmatch(posixpath.splitext(lost.name)[1]) is not None
+    if is_other_file or is_relative(lost.name) or survey.view.twin(note) is not None:
         return
     step = RepairStep("vault.createFile", {"path": note.text, "content": ""})
     yield RepairChoice(f"Create {note.text}", (step,))
@@ -160,7 +201,7 @@ class _Evidence:
         if renamed := self._renamed(lost):
             return "the note had this name before it was renamed", [renamed]
         if not is_date(name) and (files := self._titles.get(key, [])):
-            return "the title in that note", files
+            return _TITLE_EVIDENCE, files
         return "", []
 
     def similar(self, lost: _Lost) -> list[VaultPath]:
@@ -278,7 +319,7 @@ def _key(lost: _Lost) -> str:
 
 
 def _digits(name: str) -> str:
-    return "".join(char for char in name if char.isdigit())
+    return " ".join(re.findall(r"\d+", name))
 
 
 def ambiguous_links(survey: VaultSurvey) -> Iterator[HealthFinding]:

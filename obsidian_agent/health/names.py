@@ -8,6 +8,7 @@ from datetime import date
 from typing import Final
 
 _PLACEHOLDER: Final = re.compile(r"\{\{|<%|\$\{|\$(?:steps|vars)\b")
+_DATE_WITHIN: Final = re.compile(r"(?<!\d)\d{4}[-./]?(?:\d{2}|W\d{2})(?:[-./]?\d{2})?(?!\d)")
 _DATE: Final = re.compile(r"\d{4}[-./]?(?:\d{2}|W\d{2})(?:[-./]?\d{2})?|\d+")
 _ACCENTS: Final = re.compile(r"(?<=[A-Za-z])[\u0300-\u036f]+")
 """Of other scripts, marks make other letters."""
@@ -21,6 +22,11 @@ def has_placeholder(name: str) -> bool:
 def is_date(name: str) -> bool:
     """Return whether a name is a date or a number, as those of periodic notes."""
     return _DATE.fullmatch(name.strip()) is not None
+
+
+def has_date(name: str) -> bool:
+    """Return whether a name holds a day, a week or a month, as those of dated notes."""
+    return _DATE_WITHIN.search(name) is not None
 
 
 def is_day(text: str) -> bool:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from obsidian_agent.errors import VaultError
 from obsidian_agent.health.digests import Digests, OverdueTask
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep, excerpt
-from obsidian_agent.health.names import is_date
+from obsidian_agent.health.names import has_date
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.paths.path import VaultPath
 
@@ -45,7 +45,7 @@ def delete(note: VaultPath) -> RepairChoice:
 def stale_notes(survey: VaultSurvey) -> Iterator[HealthFinding]:
     """Yield the notes that were not changed for long, and that no note changed since links to.
 
-    Periodic notes are left out: they are not meant to change.
+    Notes of a day, week or month are left out: they are not meant to change.
     """
     days = survey.settings.stale_days
     limit = (survey.settings.now - timedelta(days=days)).timestamp() * 1000
@@ -60,7 +60,7 @@ def stale_notes(survey: VaultSurvey) -> Iterator[HealthFinding]:
         for file in survey.linked_files(note)
     }
     for note, moment in changed.items():
-        if moment < limit and note not in in_use and not is_date(note.stem):
+        if moment < limit and note not in in_use and not has_date(note.stem):
             day = datetime.fromtimestamp(moment / 1000, UTC).date()
             yield HealthFinding(
                 kind="stale-note",

@@ -9,9 +9,11 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from obsidian_agent.errors import Problem
+from obsidian_agent.health.conflict_names import conflict_name
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
-from obsidian_agent.health.names import is_date
+from obsidian_agent.health.names import has_date, has_placeholder, is_date
 from obsidian_agent.health.survey import VaultSurvey
+from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.links.mentions import mention_pattern, with_links
 from obsidian_agent.vault.paths.path import VaultPath
 
@@ -54,18 +56,25 @@ class _Mention(NamedTuple):
 
 
 def unlinked_notes(survey: VaultSurvey) -> Iterator[HealthFinding]:
-    """Yield the notes without links to or from other notes, empty ones left out."""
+    """Yield the notes without links to or from other notes.
+
+    Empty notes, conflict copies, templates, and periodic notes that mention nothing are left out.
+    """
     unlinked = {
         note: text
         for note in survey.notes
         if not survey.backlinks.get(note)
         and not any(file.is_note and file != note for file in survey.linked_files(note))
         and not any(file.suffix == ".canvas" for file in survey.linked_files(note))
+        and conflict_name(note) is None
         and (text := _text(survey.index.text(note))).strip("\ufeff \t\r\n")
+        and not _is_form(text)
     }
     mentions = _Mentions(survey, unlinked).by_note() if unlinked else {}
     for note in unlinked:
         own = mentions.get(note, [])
+        if not own and is_date(note.stem) and has_date(note.stem):
+            continue
         sources = ", ".join(mention.source.text for mention in own if mention.note == note)
         others = ", ".join(mention.note.text for mention in own if mention.source == note)
         evidence = [f"mentioned in {sources}"] if sources else []
@@ -94,6 +103,14 @@ def _link(mention: _Mention) -> RepairChoice:
 
 def _text(data: bytes | Problem) -> str:
     return data.decode("utf-8", "replace") if isinstance(data, bytes) else ""
+
+
+def _is_form(text: str) -> bool:
+    """Return whether a text is a template outside of their folder, by its properties or title."""
+    front = find_frontmatter(text)
+    title = _TITLE.search(text)
+    head = text[: front.body_start] if front is not None else ""
+    return has_placeholder(head + title[1] if title is not None else head)
 
 
 class _Mentions:

@@ -15,9 +15,9 @@ from obsidian_agent.vault.text import encode
 
 _PROTECTED: Final = expression(
     r"!?\[\[[^\[\]\n]*\]\]|!?\[[^\[\]\n]*\]\([^()\n]*\)|`[^`\n]*`|<[^<>\n]*>|\S+://\S+"
-    r"|\[\^[^\]\n]*\]|#[^\s#]\S*"
+    r"|\[\^[^\]\n]*\]|#[^\s#]\S*|\[[^\[\]\n]*\]\[[^\[\]\n]*\]|\[[^\[\]\n]+\]:[ \t]*\S[^\n]*"
 )
-"""Words that are not plain text: links, code, addresses, footnotes, tags."""
+"""Words that are not plain text: links and their definitions, code, addresses, footnotes, tags."""
 
 
 def mention_pattern(names: list[str], *, ignore_case: bool = True) -> regex.Pattern[str]:

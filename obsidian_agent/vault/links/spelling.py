@@ -8,7 +8,7 @@ import unicodedata
 from typing import Final
 
 from obsidian_agent.expression import unicode_expression
-from obsidian_agent.vault.links.resolve import file_name, is_relative, target_name
+from obsidian_agent.vault.links.resolve import is_relative
 from obsidian_agent.vault.paths.path import VaultPath
 
 _SEPARATORS: Final = unicode_expression(r"[\s\p{P}\p{Z}\p{So}\p{Sk}\p{Cf}\ufe0f]+")
@@ -41,10 +41,9 @@ def folded_key(name: str) -> str:
 def folder_fits(target: str, source: VaultPath, file: VaultPath) -> bool:
     """Return whether a link in `source` that may also name a folder can mean a file.
 
-    A file of exactly that name may have moved. But of "Flights/Overview" and a note with the title
-    "Overview", only the folder says whether they are the same.
+    Of "Flights/Overview" and a note "Overview", only the folder says whether they are the same.
     """
-    if "/" not in target or target_name(target) == file_name(file):
+    if "/" not in target:
         return True
     folder = posixpath.dirname(target)
     if is_relative(target):
