@@ -14,7 +14,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from acp import AgentSideConnection, RequestError
 from acp.helpers import (
@@ -32,11 +32,15 @@ from acp.schema import (
     AcceptElicitationResponse,
     AllowedOutcome,
     AvailableCommand,
+    Cost,
     ElicitationFormSessionMode,
     ElicitationSchema,
     PermissionOption,
     PermissionOptionKind,
+    SessionMode,
+    SessionModeState,
     ToolCallUpdate,
+    UsageUpdate,
 )
 from msgspec import Struct
 from msgspec.structs import replace
@@ -53,6 +57,7 @@ from obsidian_agent.agent.events import (
     RoundsUsedUp,
     RunFinished,
     TextDelta,
+    TokensUsed,
     ToolCallFinished,
     ToolCallStarted,
     TurnFailed,
@@ -73,6 +78,7 @@ from obsidian_agent.integrations.acp_updates import (
     texts_content,
 )
 from obsidian_agent.plan.result import Preview
+from obsidian_agent.services.model_turns import preview_request
 from obsidian_agent.services.plan_review import put_aside
 from obsidian_agent.services.plans import ApprovedBy, PreviewOptions
 from obsidian_agent.services.session import Session
@@ -86,6 +92,17 @@ from obsidian_agent.threads.manager import (
 )
 
 MAX_CANDIDATES: Final = 3
+
+ASK_MODE: Final = "ask"
+_MODES: Final = (
+    SessionMode(
+        id="plan",
+        name="Plan",
+        description="Answers questions and proposes changes, which need your permission.",
+    ),
+    SessionMode(id=ASK_MODE, name="Ask", description="Answers questions, proposes no changes."),
+)
+"""The modes of a session; the first one is the default."""
 
 StopReason = Literal["end_turn", "cancelled"]
 
@@ -156,6 +173,20 @@ class EditorConversation:
         self._is_writing = False
         self._is_later_stage = False
         self._streamed = StreamedText()
+        self._mode = _MODES[0].id
+        self._has_used_model = False
+
+    @property
+    def modes(self) -> SessionModeState:
+        """The modes that the user can choose from, and the current one."""
+        return SessionModeState(current_mode_id=self._mode, available_modes=list(_MODES))
+
+    def set_mode(self, mode: str) -> None:
+        """Choose a mode for the next message. Raise `RequestError`."""
+        if mode not in (known.id for known in _MODES):
+            raise RequestError.invalid_params({"details": f"There is no mode {mode[:40]!r}."})
+        self._mode = mode
+        self._question = None
 
     @property
     def root(self) -> Path:
@@ -216,13 +247,18 @@ class EditorConversation:
             await self._run_command(name[1:], argument.strip())
         elif question is None or not await self._answer_question(question, text.strip()):
             self._question = None
-            await self._conclude(await self._follow(self._turn(text)), text)
+            self._has_used_model = False
+            last = await self._follow(self._turn(text))
+            if self._has_used_model:
+                await self._send_usage()
+            await self._conclude(last, text)
 
     async def _turn(self, text: str) -> AsyncGenerator[AgentEvent, None]:
         """Yield the events of a turn of the thread. Closing it cancels the turn."""
         threads = self._desk.threads
         with threads.bus.subscribe(self.id) as events:
-            await asyncio.to_thread(threads.open, self.id)
+            thread = await asyncio.to_thread(threads.open, self.id)
+            thread.proposes = self._mode != ASK_MODE
             threads.start(self.id, text, self._approve_share)
             try:
                 async for event in events:
@@ -272,6 +308,8 @@ class EditorConversation:
                 elif event.paths:
                     content = text_content(*event.paths)
                 await self._send(update_tool_call(event.call_id, status=state, content=content))
+            case TokensUsed():
+                self._has_used_model = True
             case PlanningRetry():
                 text = f"Asking again ({event.attempt} of {event.attempts}).\n"
                 await self._send(update_agent_thought_text(text))
@@ -282,9 +320,37 @@ class EditorConversation:
             case _:
                 pass
 
+    async def _send_usage(self) -> None:
+        """Send how full the model's window is, and what the conversation has cost."""
+        thread = await asyncio.to_thread(self._desk.threads.open, self.id)
+        state = thread.state
+        turns = await asyncio.to_thread(self._desk.session.open_model_turns)
+        if turns is None:
+            return
+        ahead = await preview_request(
+            turns, thread.conversation, "", model=state.model, assistant=state.assistant
+        )
+        costs = [used.cost for used in state.usage if used.cost is not None]
+        cost = None
+        if costs and len(costs) == len(state.usage):
+            cost = Cost(amount=sum(costs), currency="USD")
+        await self._send(
+            UsageUpdate(
+                session_update="usage_update",
+                used=ahead.use.prompt,
+                size=ahead.use.window,
+                cost=cost,
+            )
+        )
+
     async def _conclude(self, event: AgentEvent | None, message: str | None) -> None:
         """Handle the last event of a turn."""
         match event:
+            case NeedsInput() | PreviewReady() if self._mode == ASK_MODE:
+                await self._write(
+                    "That is a change, and the mode is Ask: nothing was proposed. "
+                    "Choose the mode Plan to see the change before it is made."
+                )
             case Answer():
                 if event.health is not None:
                     event = await asyncio.to_thread(
@@ -675,8 +741,9 @@ class EditorConversation:
 
     # --- output -------------------------------------------------------------------------------
 
-    async def _send(self, update: Update) -> None:
-        await self._client.connection.session_update(self.id, update)
+    async def _send(self, update: Update | UsageUpdate) -> None:
+        # The type of the method is older than updates of the usage, which it sends like others.
+        await self._client.connection.session_update(self.id, cast(Update, update))
 
     async def _write(self, text: str) -> None:
         """Send a paragraph."""

@@ -30,6 +30,7 @@ from acp.schema import (
     PromptCapabilities,
     PromptResponse,
     ResourceContentBlock,
+    SetSessionModeResponse,
     TextContentBlock,
 )
 
@@ -89,13 +90,20 @@ class EditorAgent:
     async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
         """Start a conversation. The client's folder and its MCP servers are not used."""
         conversation = await self._open(None)
-        return NewSessionResponse(session_id=conversation.id)
+        return NewSessionResponse(session_id=conversation.id, modes=conversation.modes)
 
     async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
         """Continue a conversation, after its messages were sent."""
         conversation = self._conversations.get(session_id) or await self._open(session_id)
         await conversation.replay()
-        return LoadSessionResponse()
+        return LoadSessionResponse(modes=conversation.modes)
+
+    async def set_session_mode(
+        self, session_id: str, mode_id: str, **_: Any
+    ) -> SetSessionModeResponse:
+        """Change the mode of a session."""
+        self._conversation(session_id).set_mode(mode_id)
+        return SetSessionModeResponse()
 
     async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> PromptResponse:
         """Answer a message."""

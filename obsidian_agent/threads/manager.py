@@ -172,7 +172,7 @@ class ActiveThread(Struct):
     """A thread in memory.
 
     `conversation` is what models get, `recorder` writes the file, and `task` runs the turn in the
-    background.
+    background. Unless it `proposes`, a model cannot propose plans in it.
     """
 
     conversation: Conversation
@@ -181,6 +181,7 @@ class ActiveThread(Struct):
     running: bool = False
     repairs_left: int = REPAIRS
     task: asyncio.Task[None] | None = None
+    proposes: bool = True
 
     @property
     def id(self) -> str:
@@ -364,6 +365,7 @@ class ThreadManager(Struct):
             text,
             approve,
             conversation=thread.conversation,
+            propose=thread.proposes,
             model=thread.state.model,
             assistant=thread.state.assistant,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -165,6 +166,8 @@ async def editing(
         assert answer.protocol_version == 1
         session = await client.new_session(cwd="/", mcp_servers=[])
         editor.session = session.session_id
+        assert session.modes is not None
+        assert [mode.id for mode in session.modes.available_modes] == ["plan", "ask"]
         yield editor
 
 
@@ -233,11 +236,12 @@ async def test_a_question_is_answered_by_a_number_and_then_a_value(
 ) -> None:
     async with editing(make_vault, tmp_path) as editor:
         await editor.say(AWAY)
-        assert "1. Move 2 notes tagged #done to …" in editor.text
+        match = re.search(r"(\d)\. Move 2 notes tagged #done to …", editor.text)
+        assert match is not None
         assert "Answer with a number from 1 to 3." in editor.text
         await editor.say("9")
         assert "Answer with a number from 1 to 3." in editor.text
-        await editor.say("1")
+        await editor.say(match.group(1))
         assert "folder?" in editor.text
         await editor.say("Archive")
         assert (editor.vault / "Archive" / "A.md").exists()
@@ -254,7 +258,9 @@ async def test_a_client_with_forms_gets_the_question_as_a_form(
     async with editing(make_vault, tmp_path, forms=True) as editor:
         await editor.say(AWAY)
         assert "Nothing was changed." in editor.text
-        editor.form = {"choice": "1", "folder": "Archive"}
+        options = editor.forms[-1]["properties"]["choice"]["oneOf"]
+        (choice,) = (option["const"] for option in options if "Move 2 notes" in option["title"])
+        editor.form = {"choice": choice, "folder": "Archive"}
         await editor.say(AWAY)
         assert (editor.vault / "Archive" / "A.md").exists()
         assert [list(form["properties"]) for form in editor.forms[-2:]] == [["choice"], ["folder"]]
@@ -324,6 +330,31 @@ async def test_a_model_gets_a_note_only_with_permission(
         assert editor.text.count("![x]") == editor.text.count("\\![x]") == 1
         assert editor.text.count("<img") == editor.text.count("\\<img") == 1
         assert editor.text.endswith("\n\nSources: Ideas.md\n\n")
+
+
+async def test_the_mode_ask_proposes_nothing(make_vault: MakeVault, tmp_path: Path) -> None:
+    async with editing(make_vault, tmp_path) as editor:
+        await editor.connection.set_session_mode(mode_id="ask", session_id=editor.session)
+        assert await editor.say(APPEND) == "end_turn"
+        assert "the mode is Ask" in editor.text
+        assert not editor.requests
+        assert not editor.waiting()
+        with pytest.raises(RequestError):
+            await editor.connection.set_session_mode(mode_id="yolo", session_id=editor.session)
+        await editor.connection.set_session_mode(mode_id="plan", session_id=editor.session)
+        await editor.say(APPEND)
+        assert (editor.vault / "Inbox.md").read_text() == APPENDED
+
+
+async def test_the_use_of_the_window_is_sent_after_a_models_answer(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    script = tmp_path / "model.jsonl"
+    script.write_text(json.dumps({"text": "A kite.", "usage": [700, 20]}))
+    async with editing(make_vault, tmp_path, "--model", f"scripted/{script}") as editor:
+        await editor.say("What is a kite?")
+        (update,) = (item for item in editor.updates if item["sessionUpdate"] == "usage_update")
+        assert 0 < update["used"] < update["size"]
 
 
 async def test_a_conversation_is_loaded_again(make_vault: MakeVault, tmp_path: Path) -> None:
