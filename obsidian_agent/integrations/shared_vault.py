@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -40,11 +40,12 @@ from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.policy import NOT_PERMITTED, PolicyLimits, SharingRules
 from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.result import (
+    ChangeDocument,
     Preview,
-    PreviewDocument,
     change_document,
     diff_of,
     preview_document,
+    summary_document,
 )
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.services.focus import Focus
@@ -53,7 +54,7 @@ from obsidian_agent.services.plans import Plans
 from obsidian_agent.services.run_context import run_context
 from obsidian_agent.services.waiting_plans import ProposedResult, WaitingPlans
 from obsidian_agent.tools.core.tool import RunContext, ToolContext
-from obsidian_agent.vault.views.changes import ChangeSet
+from obsidian_agent.vault.views.changes import ChangeSet, NetChange
 from obsidian_agent.vault.views.overlay import OverlayVault
 from obsidian_agent.vault.views.view import VaultView
 
@@ -61,6 +62,11 @@ CALL_SECONDS: Final = 60.0
 """Seconds of a client's call without the writing of changes; most clients wait for a minute."""
 
 RUN_PLAN: Final = "run_plan"
+
+MAX_CHANGES: Final = 50
+"""Changes of a preview that a client gets."""
+MAX_DIFFS: Final = 16_000
+"""Characters of all their diffs."""
 
 FOLLOWED_BY_LINKS: Final = frozenset({"vault.rename", "vault.changeHeading", "vault.takeSection"})
 """The tools that rewrite links and queries in other files."""
@@ -171,9 +177,9 @@ class SharedVault(Struct, frozen=True):
         Raise `PlanError` for an invalid plan. Blocks.
         """
         with self._limited():
-            return dict(self._preview(plan)[1])
+            return self._preview(plan)[1]
 
-    def _preview(self, plan: object, *limits: PolicyLimits) -> tuple[Preview, PreviewDocument]:
+    def _preview(self, plan: object, *limits: PolicyLimits) -> tuple[Preview, dict[str, Any]]:
         """Preview a plan over the shared notes, as if it were approved.
 
         Return the preview and the document for the client. `limits` narrow the policy. Raise
@@ -197,13 +203,7 @@ class SharedVault(Struct, frozen=True):
             plan_hash=None,
             warnings=tuple(warning for warning in done.warnings if warning.path is None),
         )
-        document = preview_document(
-            known,
-            [
-                change_document(change, diff_of(change, view))
-                for change in budget.checked(known.change_set.changes)
-            ],
-        )
+        document = _client_document(known, changes, view)
         parts = tuple(
             SharedPart(change.before.text, Level.PREVIEW, 0)
             for change in changes
@@ -296,7 +296,7 @@ class SharedVault(Struct, frozen=True):
             checked.plan.to_json(),
             source=self.client,
             now=self.vault.clock(),
-            result=ProposedResult(changes=None if preview is None else len(preview["changes"])),
+            result=ProposedResult(changes=None if preview is None else preview["count"]),
         )
         self._note_proposal(waiting.id, goal=checked.plan.goal[:200])
         message = (
@@ -376,6 +376,25 @@ class SharedVault(Struct, frozen=True):
         """Return the shared notes as they are on disk, for `followed` of at least a second ago."""
         index = self.vault.stored_index(followed=followed)
         return SharedView(self.vault.store, self.files.get(index, self.rules, self.vault.store))
+
+
+def _client_document(
+    preview: Preview, changes: Sequence[NetChange], view: VaultView
+) -> dict[str, Any]:
+    """Return the document of a preview, with its first changes and as many diffs as fit."""
+    rows: list[ChangeDocument] = []
+    room = MAX_DIFFS
+    for change in budget.checked(changes[:MAX_CHANGES]):
+        diff = diff_of(change, view)
+        part = diff if len(diff) <= room else f"{diff[:room]}[truncated]"
+        room = max(0, room - len(diff))
+        rows.append(change_document(change, part))
+    document = dict(preview_document(preview, rows)) | {"count": len(changes)}
+    document["summary"] = {
+        name: value[:MAX_CHANGES] if isinstance(value, list) else value
+        for name, value in summary_document(preview).items()
+    }
+    return document
 
 
 def _without_path(problem: Problem) -> Problem:

@@ -648,6 +648,21 @@ def test_a_preview_shows_the_diff_and_copies_nothing_that_is_not_shared(served: 
     assert (served.vault / "Shared/Team.md").read_text() == NOTES["Shared/Team.md"]
 
 
+def test_a_preview_of_many_changes_is_of_bounded_size(served: Served) -> None:
+    line = "A long line about the team. " * 40
+    write_all(
+        served.vault,
+        {f"Shared/N{number}.md": f"{line}[[Team]]\n" for number in range(200)},
+    )
+    (moved,) = served.ask(("propose_move", {"path": "Shared/Team", "to": "Shared/Crew.md"}))
+    assert moved["preview"]["valid"]
+    assert moved["preview"]["count"] > 200
+    assert len(moved["preview"]["changes"]) == 50
+    assert len(json.dumps(moved)) < 40_000
+    (file,) = served.folder.glob("state/**/proposals/*.json")
+    assert json.loads(file.read_text())["changes"] == moved["preview"]["count"]
+
+
 SETTINGS = {
     ".obsidian/daily-notes.json": '{"folder": "Shared/Days", "format": "YYYY", "template": "T"}',
     ".obsidian/templates.json": '{"folder": "Shared/Templates", "dateFormat": "[on] YYYY"}',
