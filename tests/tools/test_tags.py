@@ -15,6 +15,7 @@ def retag(vault, old, new, **more):
         ("#old", "#new"),
         ("a #old. (#OLD/sub/x) #old/", "a #new. (#new/sub/x) #new/"),
         ("#older #old-er #x/old a#old `#old` [[#old]] <b title='#old'>\n```\n#old\n```", None),
+        ("See [above][top].\n\n[top]: #old\n", None),
         ("---\ntags: [Old, x]\n---\n", "---\ntags: [new, x]\n---\n"),
         (
             "---\ntags:\n  - old/sub # c\n  - 'x'\n---\n",

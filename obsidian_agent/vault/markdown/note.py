@@ -7,10 +7,12 @@ line.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from obsidian_agent.errors import VaultError
+from obsidian_agent.expression import expression
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_block
 from obsidian_agent.vault.markdown import blocks
 from obsidian_agent.vault.markdown.blocks import (
@@ -42,6 +44,13 @@ from obsidian_agent.vault.markdown.targets import targets_and_tags
 from obsidian_agent.vault.text import BOM, decode
 
 _BOM: Final = BOM.encode()
+_LABEL: Final = rb"\ {0,3}\[(?!\^)[^\[\]\n]+\]:[ \t]*"
+_DEFINITION: Final = expression(_LABEL + rb"\S", re.VERBOSE)
+_ANCHOR: Final = expression(
+    rb"^" + _LABEL + rb"""(\#\S*)[ \t]*(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\))?[ \t]*\r?$""",
+    re.VERBOSE | re.MULTILINE,
+)
+_NO_PARAGRAPH: Final = expression(rb"\s*\Z|\ {0,3}\#{1,6}\s", re.VERBOSE)
 
 _Elements = tuple[list[Link], list[NoteTag], list[NoteHeading], list[BlockId], list[NoteTask]]
 
@@ -177,6 +186,8 @@ def _scan(
     except NeedsBlocks:
         elements = _elements(data, text, properties)
     links, tags, headings, block_ids, tasks = elements
+    if tags and data.find(b"]:", start) >= 0:
+        tags = _without_anchors(data, start, tags)
     if front is not None:
         first, last = front.content_start, front.content_end
         if data.find(b"[[", first, last) >= 0:
@@ -195,6 +206,28 @@ def _scan(
         aliases=aliases(values) if values else (),
         lossy=lossy,
     )
+
+
+def _without_anchors(data: bytes, start: int, tags: list[NoteTag]) -> list[NoteTag]:
+    """Return the tags without those that are the destination of a definition (`[label]: #top`).
+
+    A definition cannot continue a paragraph.
+    """
+    begins: dict[int, bool] = {start: True}
+    anchors: set[int] = set()
+    for match in _ANCHOR.finditer(data, start):
+        lines = [match.start()]
+        while lines[-1] not in begins:
+            above = max(start, data.rfind(b"\n", start, lines[-1] - 1) + 1)
+            line = data[above : lines[-1]]
+            if _DEFINITION.match(line):
+                lines.append(above)
+            else:
+                begins[lines[-1]] = _NO_PARAGRAPH.match(line) is not None
+        begins |= dict.fromkeys(lines, begins[lines[-1]])
+        if begins[match.start()]:
+            anchors.add(match.start(1))
+    return [tag for tag in tags if tag.start not in anchors]
 
 
 def _flat_elements(data: bytes, start: int) -> _Elements:

@@ -34,6 +34,7 @@ _IS_LINK, _IS_TAG, _IS_PIPED_LINK, _IS_PIPED, _IS_OPEN, _IS_NOTHING = range(6)
 PIPED contains a `|`, which in a table ends the cell. OPEN is a single character that may begin a
 construct; NOTHING is text that is skipped, such as code.
 """
+_ANCHOR: Final = expression(r"\]:[ \t]*\#")
 _MAX_CACHED: Final = 50_000
 _MAX_CACHED_LENGTH: Final = 200
 """Events with this many characters are not cached, because they hardly occur again."""
@@ -147,6 +148,9 @@ def _read(text: str, start: int) -> tuple[list[str], list[str], list[str]] | Non
     Returns None if the text needs the scanner.
     """
     if ("\t" in text or "    " in text) and _tables(text, start) is None:
+        return None
+    # In a definition this is no tag.
+    if "]:" in text and _ANCHOR.search(text, start):
         return None
     targets: list[str] = []
     tags: list[str] = []

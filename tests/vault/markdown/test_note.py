@@ -226,6 +226,10 @@ class TestTags:
             ("#a/ #a//b", ["a", "a//b"]),
             ("```\n#a\n```\n<!-- #b -->\n%% #c %%\n%%\n#d [[x]]\n%%", ["c", "d"]),
             ("[see #a](b.md) - [ ] #c", ["a", "c"]),
+            ("[a]: #a\n[b]: x.md\n [c d]: #c 'C'\r\n\n[e]:#e\n# H\n[f]: #f", []),
+            ("text\n[a]: #a\n[b]: #b", ["a", "b"]),
+            ("- [a]: #a\n\n[b]: #b and more\n\n[^c]: #c", ["a", "b", "c"]),
+            ("---\nx: 1\n---\n[a]: #a\n```\n```\n#b", ["b"]),
         ],
     )
     def test_in_text(self, text: str, tags: list[str]) -> None:
