@@ -416,7 +416,7 @@ class Gatherer(Struct, frozen=True):
         return Gathered(items, tuple(missed), max(0, len(order) - MAX_NOTES))
 
 
-_RANK: Final = {why: at for at, why in enumerate(Why)}
+_RANK: Final = {why: index for index, why in enumerate(Why)}
 
 
 def _item(path: VaultPath, why: Why, score: float, view: VaultView) -> ContextItem | None:

@@ -59,7 +59,7 @@ class TextDelta(Struct, frozen=True):
 
 
 class PlanningRetry(Struct, frozen=True):
-    """The answer was no valid plan; the model is asked again (`attempt` of `attempts`)."""
+    """The answer was not a valid plan; the model is asked again (`attempt` of `attempts`)."""
 
     attempt: int
     attempts: int
@@ -197,8 +197,8 @@ class ToolCallStarted(Struct, frozen=True):
 class ToolCallFinished(Struct, frozen=True):
     """The result of a call is known and goes to the model.
 
-    `paths` are the files that it contains something of. It is not `complete` if the user withheld
-    a part. With a `problem`, the model gets an error instead.
+    `paths` are the files whose text it contains. It is not `complete` if the user withheld a part.
+    With a `problem`, the model gets an error instead.
     """
 
     call_id: str
@@ -223,7 +223,7 @@ class ShareDecided(Struct, frozen=True):
 
 
 class Notice(Struct, frozen=True):
-    """Information that needs no action. An `alarm` must not be overlooked."""
+    """Information that needs no action. An `alarm` is displayed prominently."""
 
     problem: Problem
     alarm: bool = False
@@ -232,10 +232,10 @@ class Notice(Struct, frozen=True):
 class TokensUsed(Struct, frozen=True):
     """The usage of a turn so far, in tokens as the service counts them.
 
-    `cached` are the tokens of the prompt that the service had stored. `cost` is in US dollars by
-    the list prices, None if they are unknown. `seconds` count from the first request, `first` up
-    to the first token of the first answer, `tools` the time in tool calls without waiting for the
-    user.
+    `cached` is the part of the prompt that came from the service's cache. `cost` is in US dollars
+    by list prices, None if they are unknown. Times are in seconds: `seconds` since the first
+    request, `first` until the first token of the first answer, `tools` in tool calls without the
+    time spent waiting for the user.
     """
 
     model: str
@@ -288,7 +288,7 @@ class StepFinished(Struct, frozen=True):
 
 
 class StepSkipped(Struct, frozen=True):
-    """An instance is not run, for `reason`."""
+    """An instance was skipped, for `reason`."""
 
     step_id: str
     instance: str
@@ -325,7 +325,7 @@ class RunFinished(Struct, frozen=True):
 RunEvent = (
     RunStarted | StepStarted | StepFinished | StepSkipped | StepRetrying | StepFailed | RunFinished
 )
-LookEvent = (
+ReadEvent = (
     ToolCallStarted
     | ToolCallFinished
     | ShareRequested
@@ -334,7 +334,7 @@ LookEvent = (
     | TokensUsed
     | RoundsUsedUp
 )
-Verdict = Answer | NeedsInput | PlanReady | TurnFailed | RoundsUsedUp
+PlanningResult = Answer | NeedsInput | PlanReady | TurnFailed | RoundsUsedUp
 """The result of planning a message."""
 PlanEvent = (
     TurnStarted
@@ -347,7 +347,7 @@ PlanEvent = (
     | PreviewReady
     | TurnFailed
 )
-TurnEvent = PlanEvent | LookEvent
+TurnEvent = PlanEvent | ReadEvent
 AgentEvent = TurnEvent | RunEvent
 
 

@@ -13,7 +13,7 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.tools.core.tool import RunContext
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.events import Verdict
+    from obsidian_agent.agent.events import PlanningResult
 
 
 class PlanRequest(Struct, frozen=True):
@@ -37,6 +37,6 @@ class Planner(Protocol):
         """The displayed name, such as that of the model."""
         ...
 
-    async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
+    async def plan(self, request: PlanRequest, emit: Emit) -> PlanningResult:
         """Emit the events of a turn and return its result. Cancelling it ends the turn."""
         ...

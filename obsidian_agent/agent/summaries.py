@@ -53,12 +53,12 @@ class Summary(Struct, frozen=True):
     by_model: bool = False
 
 
-def old_part(messages: Sequence[ChatMessage], keep: int = RECENT_TURNS) -> int:
-    """Return how many messages at the beginning can be summarized: all but the last `keep` turns.
+def old_message_count(messages: Sequence[ChatMessage], keep: int = RECENT_TURNS) -> int:
+    """Return the number of messages before the last `keep` turns, which can be summarized.
 
     A turn begins with a message of the user.
     """
-    starts = [at for at, message in enumerate(messages) if message.role == "user"]
+    starts = [index for index, message in enumerate(messages) if message.role == "user"]
     if len(starts) <= keep:
         return 0
     return starts[-keep]
@@ -113,15 +113,17 @@ def omit_old_results(messages: Sequence[ChatMessage], room: int) -> tuple[ChatMe
     """
     fitting = list(messages)
     excess = estimate_messages(fitting) - room
-    last = max((at for at, message in enumerate(fitting) if message.role == "assistant"), default=0)
-    for at, message in enumerate(fitting[:last]):
+    last = max(
+        (index for index, message in enumerate(fitting) if message.role == "assistant"), default=0
+    )
+    for index, message in enumerate(fitting[:last]):
         if excess <= 0:
             break
         if message.role != "tool":
             continue
         saved = estimate(message.text) - estimate(_OMITTED)
         if saved > 0:
-            fitting[at] = replace(message, text=_OMITTED)
+            fitting[index] = replace(message, text=_OMITTED)
             excess -= saved
     return tuple(fitting)
 
@@ -165,7 +167,7 @@ async def compact(conversation: Conversation, provider: Provider) -> Compacted:
     Raise `ConfigError` if there is nothing to summarize (NOTHING_TO_DO), or if the conversation
     was with another model (MODEL_CHANGED).
     """
-    count = old_part(conversation.messages, keep=1)
+    count = old_message_count(conversation.messages, keep=1)
     if count < 2:  # a single message is an earlier summary
         message = (
             "There is nothing to summarize yet. "

@@ -7,7 +7,7 @@ from functools import partial
 
 from obsidian_agent.cli.exits import Exit, ending_signals
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import Commands, planner
+from obsidian_agent.cli.parser import Commands, planner_options
 from obsidian_agent.cli.session_factory import wiring_of
 from obsidian_agent.errors import ConfigError
 
@@ -15,7 +15,7 @@ from obsidian_agent.errors import ConfigError
 def arguments(commands: Commands) -> None:
     """Add the parser of this command."""
     examples = ["acp --vault ~/Notes", "acp --vault ~/Notes --model ollama/qwen3"]
-    commands.add("acp", acp_command, planner(), examples=examples)
+    commands.add("acp", acp_command, planner_options(), examples=examples)
 
 
 def acp_command(options: argparse.Namespace, out: Output) -> Exit:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from obsidian_agent.cli.exits import Exit, ending_signals
 from obsidian_agent.cli.output import Output, ask, on_terminal
-from obsidian_agent.cli.parser import Commands, UsageError, planner
+from obsidian_agent.cli.parser import Commands, UsageError, planner_options
 from obsidian_agent.cli.session_factory import chosen_model, find_vault, wiring_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def arguments(commands: Commands) -> None:
     """Add the parser of this command."""
     command = commands.add(
-        "app", app_command, planner(), examples=["~/Notes", "~/Notes --model ollama/qwen3"]
+        "app", app_command, planner_options(), examples=["~/Notes", "~/Notes --model ollama/qwen3"]
     )
     command.add_argument("name", nargs="?", metavar="VAULT")
 

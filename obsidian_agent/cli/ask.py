@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from obsidian_agent.cli.exits import PERMISSION_CODES, Exit, of_problems
 from obsidian_agent.cli.output import Output, on_terminal
-from obsidian_agent.cli.parser import Commands, context, planner, whole_number
+from obsidian_agent.cli.parser import Commands, context_options, planner_options, whole_number
 from obsidian_agent.cli.session_factory import open_session, parameters
 from obsidian_agent.errors import Problem
 from obsidian_agent.terminal_text import block
@@ -37,7 +37,9 @@ def arguments(commands: Commands) -> None:
         'ask "Which notes link to Ideas?" --vault ~/Notes',
         'ask "What did I plan for May?" --model ollama/qwen3 --share Plans',
     ]
-    command = commands.add("ask", ask_command, context(), planner(), examples=examples)
+    command = commands.add(
+        "ask", ask_command, context_options(), planner_options(), examples=examples
+    )
     command.add_argument("question", metavar="QUESTION")
     command.add_argument(
         "--pick",
@@ -153,11 +155,11 @@ async def _answer(
     session: Session, options: argparse.Namespace, reply: CollectedAnswer, out: Output
 ) -> None:
     """Let the model answer. It reads only what the sharing rules, `--share` and the user allow."""
-    from obsidian_agent.cli.consent import approval
+    from obsidian_agent.cli.consent import share_approval
 
     turn = session.answer(
         options.question,
-        approval(out),
+        share_approval(out),
         propose=False,
         pick=options.pick,
         params=parameters(options),

@@ -24,7 +24,7 @@ def arguments(commands: Commands) -> None:
         "audit --path Private",
     ]
     command = commands.add("audit", audit_command, examples=examples)
-    command.add_argument("--tail", type=whole_number, metavar="N", help="the newest N")
+    command.add_argument("--tail", type=whole_number, metavar="N", help="only the newest N")
     command.add_argument(
         "--kind",
         action="append",

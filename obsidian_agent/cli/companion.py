@@ -11,7 +11,7 @@ from typing import Final
 
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import Commands, Parser, actions, approval
+from obsidian_agent.cli.parser import Commands, Parser, add_actions, add_approval
 from obsidian_agent.cli.session_factory import open_vault
 
 _FILES: Final = ("manifest.json", "main.js")
@@ -20,7 +20,7 @@ _EXPERIMENTAL: Final = "Experimental: the plugin has not been tried in a real Ob
 
 def arguments(commands: Commands) -> None:
     """Add the parser of this command and of its actions."""
-    action = actions(
+    action = add_actions(
         commands.add(
             "companion",
             None,
@@ -39,7 +39,7 @@ def arguments(commands: Commands) -> None:
     )
     remove = action.add("remove", _remove, summary="delete the plugin's folder from the vault")
     for parser in (install, remove):
-        approval(parser)
+        add_approval(parser)
         _config_folder(parser)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import Commands, actions
+from obsidian_agent.cli.parser import Commands, add_actions
 from obsidian_agent.cli.session_factory import find_vault, settings_of
 from obsidian_agent.errors import ConfigError, did_you_mean
 
@@ -31,7 +31,7 @@ def arguments(commands: Commands) -> None:
         "config unset model",
         "config set level read-only --vault ~/Notes",
     ]
-    action = actions(commands.add("config", _list, examples=examples), required=False)
+    action = add_actions(commands.add("config", _list, examples=examples), required=False)
     action.add("list", _list, summary="list all settings")
     action.add("get", _get, summary="print one setting").add_argument("name", metavar="NAME")
     command = action.add("set", _set, summary="change a setting in the settings file")

@@ -25,8 +25,8 @@ from obsidian_agent.terminal_text import line
 _LEVELS = {Level.NAME: "its name", Level.PREVIEW: "some lines", Level.TEXT: "its whole text"}
 _HEADS = {
     "call": "May this go to a tool of",
-    "tools": "May the model be told of these tools of",
-    "resource": "May this text of a server be sent to",
+    "tools": "May the model see these tools of",
+    "resource": "May this text from a server be sent to",
 }
 _SHORT = "Allow it? o = once, t = for this conversation, n = no: "
 _QUESTION = (
@@ -36,7 +36,7 @@ PREVIEWS = 20
 """Lines of a file that are displayed, with a count of the others."""
 
 
-def approval(out: Output) -> ApproveShare:
+def share_approval(out: Output) -> ApproveShare:
     """Return the function that decides about sharing for a command."""
     is_interactive = not out.as_json and sys.stdin.isatty() and sys.stdout.isatty()
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 EXIT_CODES: Final = (
-    "0 done, 1 failed or stopped, 2 wrong use or an invalid plan, 3 not approved or needs input, "
+    "0 done, 1 failed or stopped, 2 wrong usage or an invalid plan, 3 not approved or needs input, "
     "4 conflict,\n  5 the model or another service failed, 130 interrupted"
 )
 

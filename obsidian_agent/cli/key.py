@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from obsidian_agent.cli.config import check_known
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output, on_terminal
-from obsidian_agent.cli.parser import Commands, UsageError, actions
+from obsidian_agent.cli.parser import Commands, UsageError, add_actions
 from obsidian_agent.cli.session_factory import settings_of
 from obsidian_agent.errors import ConfigError
 
@@ -23,14 +23,14 @@ MAX_KEY_LENGTH: Final = 20_000
 def arguments(commands: Commands) -> None:
     """Add the parser of this command and of its actions."""
     examples = ["key list", "key save openai < openai.key", "key forget openai"]
-    action = actions(commands.add("key", None, examples=examples))
+    action = add_actions(commands.add("key", None, examples=examples))
     action.add("list", _list, summary="list services, and the source of each key")
     command = action.add(
         "save",
         _save,
         summary=(
-            "store the key on standard input in the system's keyring, or in a private file if "
-            "there is none"
+            "read a key from standard input and store it in the system's keyring, or else in a "
+            "private file"
         ),
     )
     command.add_argument("service", metavar="SERVICE")

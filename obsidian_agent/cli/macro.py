@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output, on_terminal
-from obsidian_agent.cli.parser import Commands, UsageError, actions, approval, context
+from obsidian_agent.cli.parser import (
+    Commands,
+    UsageError,
+    add_actions,
+    add_approval,
+    context_options,
+)
 from obsidian_agent.cli.session_factory import open_session, pairs, parameters
 from obsidian_agent.errors import Problem
 
@@ -27,7 +33,7 @@ def arguments(commands: Commands) -> None:
         "macro save 'Weekly review' --run RUN",
         "macro run 'Weekly review' --yes",
     ]
-    action = actions(commands.add("macro", None, examples=examples))
+    action = add_actions(commands.add("macro", None, examples=examples))
     action.add("list", _list, summary="list saved macros")
     command = action.add(
         "save",
@@ -49,14 +55,14 @@ def arguments(commands: Commands) -> None:
     command = action.add(
         "run",
         _run,
-        context(),
+        context_options(),
         summary="run a macro, without a model",
         examples=["macro run 'New project' --param client=Bo --dry-run"],
     )
     command.add_argument("name")
     mode = command.add_mutually_exclusive_group()
     mode.add_argument("--dry-run", action="store_true", help="preview only")
-    approval(mode)
+    add_approval(mode)
     action.add("show", _show, summary="print a macro as JSON").add_argument("name")
     command = action.add(
         "trust",
@@ -81,7 +87,7 @@ def arguments(commands: Commands) -> None:
     command.add_argument("new_name")
     command = action.add("delete", _delete, summary="delete a macro")
     command.add_argument("name")
-    approval(command)
+    add_approval(command)
     command = action.add("export", _export, summary="write a macro to standard output or a file")
     command.add_argument("name")
     command.add_argument("file", nargs="?", metavar="FILE")
@@ -91,7 +97,7 @@ def arguments(commands: Commands) -> None:
     command.add_argument("file", metavar="FILE")
     command.add_argument("--replace", action="store_true", help="replace a macro with this name")
     command.set_defaults(by_author=True)
-    approval(command)
+    add_approval(command)
 
 
 def _list(options: argparse.Namespace, out: Output) -> Exit:

@@ -6,7 +6,7 @@ import argparse
 
 from obsidian_agent.cli.exits import Exit, ending_signals
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import Commands, actions
+from obsidian_agent.cli.parser import Commands, add_actions
 from obsidian_agent.errors import ConfigError
 
 
@@ -17,7 +17,7 @@ def arguments(commands: Commands) -> None:
         "changes nothing"
     )
     examples = ["mcp serve --vault ~/Notes"]
-    actions(commands.add("mcp", None, examples=examples)).add(
+    add_actions(commands.add("mcp", None, examples=examples)).add(
         "serve", _serve, summary=summary, examples=examples
     )
 

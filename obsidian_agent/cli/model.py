@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import Commands, actions, planner
+from obsidian_agent.cli.parser import Commands, add_actions, planner_options
 from obsidian_agent.cli.session_factory import settings_of, wiring_of
 from obsidian_agent.errors import ConfigError
 
@@ -26,7 +26,7 @@ def arguments(commands: Commands) -> None:
     command = commands.add(
         "model", _list, examples=["model", "model use qwen3:4b", "model test --model openai/gpt-5"]
     )
-    action = actions(command, required=False)
+    action = add_actions(command, required=False)
     action.add(
         "list",
         _list,
@@ -44,8 +44,8 @@ def arguments(commands: Commands) -> None:
     action.add(
         "test",
         _test,
-        planner(),
-        summary="run 20 sentences on a sample vault: right, asked, wrong, seconds",
+        planner_options(),
+        summary="test it with 20 sentences on a sample vault: right, asked, wrong, seconds",
     )
 
 

@@ -143,14 +143,14 @@ class Commands:
             help=summary,
             description=f"{summary[:1].upper()}{summary[1:]}.",
             epilog=_epilog(examples),
-            parents=[everywhere(again=True), *parents],
+            parents=[global_options(again=True), *parents],
         )
         if run is not None:
             parser.set_defaults(call=run)
         return parser
 
 
-def actions(command: Parser, *, required: bool = True) -> Commands:
+def add_actions(command: Parser, *, required: bool = True) -> Commands:
     """Add the subparsers for a command's actions. Global options may precede the action, too."""
     return Commands(
         command.add_subparsers(
@@ -168,7 +168,7 @@ def build_parser(command: str | None) -> Parser:
         prog="obsidian-agent",
         description=DESCRIPTION,
         epilog=_epilog(EXAMPLES),
-        parents=[everywhere()],
+        parents=[global_options()],
     )
     parser.add_argument(
         "--version", "-V", action="version", version=f"obsidian-agent {__version__}"
@@ -194,7 +194,7 @@ def _epilog(examples: Iterable[str]) -> str:
     return "\n".join([*lines, "exit codes:", f"  {EXIT_CODES}"])
 
 
-def everywhere(*, again: bool = False) -> Parser:
+def global_options(*, again: bool = False) -> Parser:
     """Return the global options.
 
     With `again` they are repeated after a command or action, and keep the values given before it.
@@ -219,7 +219,7 @@ def everywhere(*, again: bool = False) -> Parser:
     return parser
 
 
-def context() -> Parser:
+def context_options() -> Parser:
     """Return the options for the open note, the selection and the permissions of a run."""
     parser = Parser(add_help=False)
     group = parser.add_argument_group("context of the plan")
@@ -244,7 +244,7 @@ def context() -> Parser:
     return parser
 
 
-def planner() -> Parser:
+def planner_options() -> Parser:
     """Return the options for the planner or model."""
     parser = Parser(add_help=False)
     group = parser.add_argument_group("planner")
@@ -277,6 +277,8 @@ def planner() -> Parser:
     return parser
 
 
-def approval(parser: argparse._ActionsContainer, help_text: str = "approve without asking") -> None:
+def add_approval(
+    parser: argparse._ActionsContainer, help_text: str = "approve without asking"
+) -> None:
     """Add the option that approves without a question."""
     parser.add_argument("--yes", action="store_true", help=help_text)

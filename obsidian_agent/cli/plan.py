@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, assert_never
 
 from obsidian_agent.cli.exits import PERMISSION_CODES, Exit, of_problems
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import Commands, UsageError, approval, context, planner, whole_number
+from obsidian_agent.cli.parser import (
+    Commands,
+    UsageError,
+    add_approval,
+    context_options,
+    planner_options,
+    whole_number,
+)
 from obsidian_agent.cli.session_factory import (
     file_not_found,
     open_session,
@@ -29,14 +36,17 @@ REFUSALS = PERMISSION_CODES | {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED", "PATH_I
 def arguments(commands: Commands) -> None:
     """Add the parsers of these commands."""
     command = commands.add(
-        "preview", preview_command, context(), examples=["preview plan.json --vault ~/Notes --json"]
+        "preview",
+        preview_command,
+        context_options(),
+        examples=["preview plan.json --vault ~/Notes --json"],
     )
     command.add_argument("plan", metavar="PLAN.json", help="a file, or - for standard input")
     command.set_defaults(by_author=True)
     command = commands.add(
         "run",
         run_command,
-        context(),
+        context_options(),
         examples=["run plan.json --vault ~/Notes", "run plan.json --yes --expect-hash H"],
     )
     command.add_argument(
@@ -45,7 +55,7 @@ def arguments(commands: Commands) -> None:
     command.add_argument(
         "--plan", dest="proposed", metavar="ID", help="the id of a plan that waits"
     )
-    approval(command)
+    add_approval(command)
     command.add_argument(
         "--expect-hash", metavar="H", help="run only if the planHash of the fresh preview is H"
     )
@@ -54,7 +64,9 @@ def arguments(commands: Commands) -> None:
         "plan \"move all notes tagged #done to 'Archive'\" --json",
         "plan --parse answer.txt",
     ]
-    command = commands.add("plan", plan_command, context(), planner(), examples=examples)
+    command = commands.add(
+        "plan", plan_command, context_options(), planner_options(), examples=examples
+    )
     command.add_argument(
         "instruction", nargs="?", metavar="INSTRUCTION", help="what should change, in your words"
     )
@@ -65,7 +77,9 @@ def arguments(commands: Commands) -> None:
         "do \"append 'Call Ada' to Inbox\" --vault ~/Notes",
         'do "put the #done notes away" --pick 1 --param folder=Archive',
     ]
-    command = commands.add("do", do_command, context(), planner(), examples=examples)
+    command = commands.add(
+        "do", do_command, context_options(), planner_options(), examples=examples
+    )
     command.add_argument(
         "instruction", metavar="INSTRUCTION", help="what should change, in your words"
     )
@@ -78,16 +92,16 @@ def arguments(commands: Commands) -> None:
     command.add_argument(
         "--later", action="store_true", help="store the plan for approval later; see plans"
     )
-    approval(command)
+    add_approval(command)
     command = commands.add(
         "rename",
         rename_command,
-        context(),
+        context_options(),
         examples=["rename Inbox 'Archive/Old inbox' --vault ~/Notes"],
     )
     command.add_argument("old", metavar="FROM", help="path of the note or folder; .md is optional")
     command.add_argument("new", metavar="TO", help="full new path; .md is optional for a note")
-    approval(command)
+    add_approval(command)
 
 
 def preview_command(options: argparse.Namespace, out: Output) -> Exit:
@@ -284,7 +298,7 @@ def _invalid(problems: tuple[Problem, ...], out: Output) -> Exit:
 async def _plan(session: Session, options: argparse.Namespace, out: Output) -> PlanReady | Exit:
     """Return the planner's plan. If there is none, print its verdict and return the exit code."""
     from obsidian_agent.agent import events
-    from obsidian_agent.cli.consent import approval as share_approval
+    from obsidian_agent.cli.consent import share_approval
     from obsidian_agent.cli.report import answered, needs_input
 
     async def emit(event: events.AgentEvent) -> None:

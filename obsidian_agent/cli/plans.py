@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import Commands, actions, approval, context
+from obsidian_agent.cli.parser import Commands, add_actions, add_approval, context_options
 from obsidian_agent.cli.session_factory import open_session, wiring_of
 from obsidian_agent.terminal_text import counted
 
@@ -19,15 +19,17 @@ if TYPE_CHECKING:
 
 def arguments(commands: Commands) -> None:
     """Add the parser of this command and of its actions."""
-    action = actions(
+    action = add_actions(
         commands.add("plans", None, examples=["plans list", "plans show ID", "plans run ID --yes"])
     )
-    action.add("list", _list, context(), summary="list waiting plans, newest first")
-    command = action.add("show", _show, context(), summary="preview a waiting plan again")
+    action.add("list", _list, context_options(), summary="list waiting plans, newest first")
+    command = action.add("show", _show, context_options(), summary="preview a waiting plan again")
     command.add_argument("id", metavar="ID")
-    command = action.add("run", _run, context(), summary="preview, ask, execute")
+    command = action.add(
+        "run", _run, context_options(), summary="preview a waiting plan, ask, run it"
+    )
     command.add_argument("id", metavar="ID")
-    approval(command)
+    add_approval(command)
     command = action.add("drop", _drop, summary="remove a waiting plan")
     command.add_argument("id", metavar="ID")
 

@@ -6,7 +6,7 @@ import argparse
 
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import Commands, actions, whole_number
+from obsidian_agent.cli.parser import Commands, add_actions, whole_number
 from obsidian_agent.cli.session_factory import open_vault
 from obsidian_agent.errors import ProviderError
 
@@ -14,7 +14,7 @@ from obsidian_agent.errors import ProviderError
 def arguments(commands: Commands) -> None:
     """Add the parser of this command and of its actions."""
     summary = "search Obsidian's list of community plugins; it is fetched at most once a day"
-    command = actions(commands.add("plugins", None)).add(
+    command = add_actions(commands.add("plugins", None)).add(
         "search", _search, summary=summary, examples=["plugins search kanban --vault ~/Notes"]
     )
     command.add_argument("query", metavar="QUERY")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import Commands, UsageError, actions
+from obsidian_agent.cli.parser import Commands, UsageError, add_actions
 
 if TYPE_CHECKING:
     from obsidian_agent.bootstrap import Wiring
@@ -22,7 +22,7 @@ def arguments(commands: Commands) -> None:
         "policy explain Projects/Plan.md --vault ~/Notes",
         "policy explain Private --tool vault.readFile --json",
     ]
-    command = actions(commands.add("policy", None, examples=examples)).add(
+    command = add_actions(commands.add("policy", None, examples=examples)).add(
         "explain",
         _explain,
         summary="explain whether a plan may change a file, or a model read it, and by which rule",

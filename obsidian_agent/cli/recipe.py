@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import Commands, actions, approval, context
+from obsidian_agent.cli.parser import Commands, add_actions, add_approval, context_options
 from obsidian_agent.cli.session_factory import open_session, parameters
 from obsidian_agent.errors import ConfigError
 
@@ -22,7 +22,7 @@ def arguments(commands: Commands) -> None:
         "recipe run move --param 'notes=tag:#done -folder:Projects' --param folder=Archive "
         "--vault ~/Notes --yes"
     )
-    action = actions(
+    action = add_actions(
         commands.add("recipe", None, examples=["recipe list", "recipe show move", example])
     )
     action.add("list", _list, summary="list all recipes by subject; inputs with ? are optional")
@@ -32,12 +32,12 @@ def arguments(commands: Commands) -> None:
     command = action.add(
         "run",
         _run,
-        context(),
-        summary="preview a recipe, ask, execute; or print its answer",
+        context_options(),
+        summary="preview a recipe, ask, run it; or print its answer",
         examples=[example],
     )
     command.add_argument("name", metavar="NAME")
-    approval(command)
+    add_approval(command)
     command.add_argument("--dry-run", action="store_true", help="preview only")
 
 

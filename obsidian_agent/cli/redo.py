@@ -6,14 +6,14 @@ import argparse
 
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import Commands, approval
+from obsidian_agent.cli.parser import Commands, add_approval
 from obsidian_agent.cli.session_factory import open_session
 from obsidian_agent.cli.undo import approved, report
 
 
 def arguments(commands: Commands) -> None:
     """Add the parser of this command."""
-    approval(commands.add("redo", redo_command, examples=["redo --vault ~/Notes"]))
+    add_approval(commands.add("redo", redo_command, examples=["redo --vault ~/Notes"]))
 
 
 def redo_command(options: argparse.Namespace, out: Output) -> Exit:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import Commands, actions, approval
+from obsidian_agent.cli.parser import Commands, add_actions, add_approval
 from obsidian_agent.cli.session_factory import parameters, parse_now, wiring_of
 from obsidian_agent.terminal_text import counted
 
@@ -26,7 +26,7 @@ def arguments(commands: Commands) -> None:
         "rule watch",
         "rule log 'Inbox zero'",
     ]
-    action = actions(commands.add("rule", None, examples=examples))
+    action = add_actions(commands.add("rule", None, examples=examples))
     command = action.add("add", _add, summary="add a rule, or replace the one of this name")
     command.add_argument("name", metavar="NAME")
     command.add_argument(
@@ -60,11 +60,13 @@ def arguments(commands: Commands) -> None:
     )
     command.add_argument("--now", metavar="ISO", help="date and time to use, instead of now")
     action.add("watch", _watch, summary="run the rules whenever notes change or a time comes")
-    command = action.add("log", _log, summary="list which rule proposed what, and why not")
+    command = action.add(
+        "log", _log, summary="list what each rule proposed, or why it proposed nothing"
+    )
     command.add_argument("name", nargs="?", metavar="NAME", help="only this rule")
     command = action.add("remove", _remove, summary="remove a rule")
     command.add_argument("name", metavar="NAME")
-    approval(command)
+    add_approval(command)
 
 
 def _store(options: argparse.Namespace) -> RuleStore:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import Commands, UsageError, actions, approval, whole_number
+from obsidian_agent.cli.parser import Commands, UsageError, add_actions, add_approval, whole_number
 from obsidian_agent.cli.session_factory import open_vault
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _MINUTES = (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30)
 def arguments(commands: Commands) -> None:
     """Add the parser of this command and of its actions."""
     examples = ["schedule install --every 10", "schedule status", "schedule remove"]
-    action = actions(commands.add("schedule", None, examples=examples))
+    action = add_actions(commands.add("schedule", None, examples=examples))
     command = action.add(
         "install", _install, summary="show a timer that checks the rules, ask, install it"
     )
@@ -31,9 +31,9 @@ def arguments(commands: Commands) -> None:
         metavar="MINUTES",
         help="time between two checks (default: 10)",
     )
-    approval(command)
+    add_approval(command)
     action.add("status", _status, summary="show whether the timer is installed")
-    approval(action.add("remove", _remove, summary="remove the timer"))
+    add_approval(action.add("remove", _remove, summary="remove the timer"))
 
 
 def _timer(options: argparse.Namespace, minutes: int = 10) -> Timer:

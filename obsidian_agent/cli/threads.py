@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import Commands, actions, approval
+from obsidian_agent.cli.parser import Commands, add_actions, add_approval
 from obsidian_agent.cli.session_factory import wiring_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def arguments(commands: Commands) -> None:
     command.add_argument(
         "--search", metavar="WORDS", help="only conversations that contain all of these words"
     )
-    action = actions(command, required=False)
+    action = add_actions(command, required=False)
     action.add("list", _list, summary="list all conversations")
     action.add("show", _show, summary="print a conversation").add_argument("id", metavar="ID")
     command = action.add("rename", _rename, summary="change the title of a conversation")
@@ -32,7 +32,7 @@ def arguments(commands: Commands) -> None:
     command.add_argument("title", metavar="TITLE")
     command = action.add("delete", _delete, summary="delete a conversation permanently")
     command.add_argument("id", metavar="ID")
-    approval(command)
+    add_approval(command)
 
 
 def _store(options: argparse.Namespace) -> ThreadStore:

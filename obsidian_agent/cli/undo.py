@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.history import ALL_RUNS
 from obsidian_agent.cli.output import NOT_ASKED, Output, on_terminal
-from obsidian_agent.cli.parser import Commands, UsageError, approval
+from obsidian_agent.cli.parser import Commands, UsageError, add_approval
 from obsidian_agent.cli.session_factory import open_session
 from obsidian_agent.errors import JournalError
 from obsidian_agent.terminal_text import counted
@@ -29,7 +29,7 @@ def arguments(commands: Commands) -> None:
     examples = ["undo --vault ~/Notes", "undo RUN --to-step ID", "undo RUN --force Inbox.md"]
     command = commands.add("undo", undo_command, examples=examples)
     command.add_argument("run", nargs="?", metavar="RUN")
-    approval(command)
+    add_approval(command)
     command.add_argument(
         "--force",
         action="append",

@@ -144,7 +144,7 @@ class Settings(BaseModel):
         None,
         "Model",
         "Maximum answer length",
-        "Tokens; empty: the service decides.",
+        "Maximum tokens of an answer; empty: the service decides.",
         ge=1,
         le=1_000_000,
     )
@@ -177,7 +177,7 @@ class Settings(BaseModel):
         10,
         "Model",
         "Requests per minute",
-        "To each service that is not on this machine.",
+        "Maximum requests to each service that is not on this machine.",
         ge=1,
         le=10_000,
     )
@@ -294,7 +294,7 @@ class Settings(BaseModel):
         None,
         "Safety",
         "Maximum file size",
-        "Bytes of a file after a change; empty: any size.",
+        "Maximum bytes of a file after a change; empty: any size.",
         ge=0,
     )
     agent_levels: dict[str, Level] = _field(
@@ -307,14 +307,14 @@ class Settings(BaseModel):
         (),
         "Safety",
         "Tools allowed without asking",
-        "Such as vault.createFile or mcp__time__*. With the exact name acp/NAME, that agent's "
-        "plans are treated like a model's.",
+        "Tools that run without asking, such as vault.createFile or mcp__time__*. The exact name "
+        "acp/NAME lets that agent's plans be treated like a model's.",
     )
     tools_deny: Patterns = _field(
         (),
         "Safety",
         "Forbidden tools",
-        "For plans and models, such as vault.rename or editor.*.",
+        "Tools that neither plans nor models may use, such as vault.rename or editor.*.",
     )
     confirm_writes: bool = _field(
         True, "Safety", "Confirm changes", "Ask before a plan that changes notes runs."
@@ -330,10 +330,13 @@ class Settings(BaseModel):
         (),
         "Safety",
         "Commands allowed without asking",
-        "Ids of commands, such as daily-notes or templater-*.",
+        "Ids of Obsidian commands that run without asking, such as daily-notes or templater-*.",
     )
     commands_deny: Patterns = _field(
-        (), "Safety", "Forbidden commands", "Ids of commands, such as app:delete-file."
+        (),
+        "Safety",
+        "Forbidden commands",
+        "Ids of Obsidian commands that never run, such as app:delete-file.",
     )
     allow_deletes: bool = _field(
         False,
@@ -365,10 +368,10 @@ class Settings(BaseModel):
         "App",
         "Theme",
         "dark, light, high-contrast, ansi (the colors of the terminal), or the name of another "
-        "theme of the terminal app.",
+        "theme of the app.",
     )
     animations: bool = _field(
-        True, "App", "Animations", "Move signs of work and scrolling text; off: nothing moves."
+        True, "App", "Animations", "Animate progress signs and scrolling; off: nothing moves."
     )
     mcp_servers: dict[
         Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9]([a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?$")],

@@ -396,7 +396,7 @@ def _replacing(note: VaultPath, key: str, value: Any, text: str, new: str) -> Re
     replaced: Any = new
     if isinstance(value, list):
         others = [item for item in value if item not in (text, new)]
-        position = next(at for at, item in enumerate(value) if item in (text, new))
+        position = next(index for index, item in enumerate(value) if item in (text, new))
         replaced = [*others[:position], new, *others[position:]]
     return RepairStep("vault.setFrontmatter", {"path": note.text, "set": {key: replaced}})
 

@@ -115,7 +115,7 @@ _COMMANDS: Final = {
     "undo": ("Undo the last run, or the run that you name", "run"),
     "redo": ("Redo what was undone last", ""),
     "plans": ("List the plans that wait for approval, or preview one", "id of a plan"),
-    "drop": ("Drop a question of the agent that is open", ""),
+    "drop": ("Dismiss an open question of the agent", ""),
 }
 
 
@@ -427,7 +427,7 @@ class EditorConversation:
             properties = {"choice": {"type": "string", "title": "Meaning", "oneOf": options}}
         schema = {"type": "object", "properties": properties, "required": list(properties)}
         response = await self._client.connection.create_elicitation(
-            "Choose what is meant." if question.candidates else "Enter what is missing.",
+            "Choose the action that you mean." if question.candidates else "Enter what is missing.",
             ElicitationFormSessionMode(
                 session_id=self.id, requested_schema=ElicitationSchema.model_validate(schema)
             ),
@@ -493,7 +493,9 @@ class EditorConversation:
         if decision == "apply":
             if waiting is not None and not await asyncio.to_thread(self._is_waiting, waiting):
                 await self._send(update_tool_call(call, status="failed"))
-                await self._write("The plan was already decided on elsewhere. Nothing was changed.")
+                await self._write(
+                    "The plan was already approved or dropped elsewhere. Nothing was changed."
+                )
                 return
             await self._run(preview, message, progress, call, "person", waiting)
             return
@@ -769,7 +771,9 @@ def _in_text(question: _Question) -> str:
         for number, candidate in enumerate(question.candidates, 1)
     ]
     count = len(lines)
-    how = "Answer with 1 to take it." if count == 1 else f"Answer with a number from 1 to {count}."
+    how = (
+        "Answer with 1 to choose it." if count == 1 else f"Answer with a number from 1 to {count}."
+    )
     return "\n".join([*lines, "", how])
 
 

@@ -244,7 +244,7 @@ def _diff(
         old = None if before is None else before.decode("utf-8")
         new = "" if after is None else after.decode("utf-8")
     except UnicodeDecodeError:
-        return [_text(f"{path}: {size:,} bytes that are no text")]
+        return [_text(f"{path}: {size:,} bytes that are not text")]
     if not limit.fits(size):
         return [_text(f"{path}: {size:,} bytes")]
     return [tool_diff_content(str(root / path), new, old)]

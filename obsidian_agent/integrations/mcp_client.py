@@ -1,10 +1,10 @@
-"""Connections to the MCP servers of the settings.
+"""Connections to the MCP servers in the settings.
 
 A server is a process or an address, with one task that owns its connection and one log file. Its
-messages are untrusted: they are read up to limits and not acted on. Its environment contains only
-what every program needs and what its settings name. It is asked for its tools, resources and
-prompts, and cannot send requests itself. A server that is silent for too long, exits or sends too
-much is killed with everything that it started, and started again when it is needed.
+messages are untrusted: their size is limited, and nothing in them is executed. Its environment has
+only the variables that every program needs and those in its settings. It is asked for its tools,
+resources and prompts, and cannot send requests itself. A server that is silent for too long, exits
+or sends too much is killed with all its child processes, and restarted when it is needed.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class Connection:
         return await self._request(lambda client: _answered(call_tool(client)), self.server.timeout)
 
     async def close(self) -> None:
-        """Kill the server and everything that it started."""
+        """Kill the server and its child processes."""
         if self._owner is not None and self._loop is asyncio.get_running_loop():
             self._owner.cancel()
             await asyncio.wait((self._owner,))
@@ -186,7 +186,9 @@ class Connection:
         unanswered: list[_Request] = []
         try:
             transport = (
-                _process(self.server, self._log) if self.server.command else _address(self.server)
+                _connect_process(self.server, self._log)
+                if self.server.command
+                else _connect_http(self.server)
             )
             about = Implementation(name="obsidian-agent", version=__version__)
             async with contextlib.AsyncExitStack() as stack:
@@ -206,7 +208,7 @@ class Connection:
         except asyncio.CancelledError:
             raise
         except (Exception, BaseExceptionGroup) as error:
-            reason = redact(_first(error))
+            reason = redact(_describe(error))
             self._log.write(f"failed: {reason}\n")
         finally:
             failure = ServerError(
@@ -267,8 +269,8 @@ async def _all_pages(
     return listed[:limit]
 
 
-def _first(error: BaseException) -> str:
-    """Return what went wrong, in several errors the first."""
+def _describe(error: BaseException) -> str:
+    """Return the reason of an error, or of the first one in a group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     match error:
@@ -300,7 +302,7 @@ def _text_of(part: Any) -> str:
 async def _repaired(
     transport: AbstractAsyncContextManager[Streams], log: ProcessLog
 ) -> AsyncIterator[Streams]:
-    """Repair the lists of a server on their way, before the SDK refuses them whole."""
+    """Repair the lists of a server, since the SDK refuses a list with one bad entry."""
     async with transport as (read, write):
         forward, repaired = anyio.create_memory_object_stream[SessionMessage | Exception](0)
 
@@ -321,7 +323,7 @@ async def _repaired(
 
 
 def _repair(message: SessionMessage, log: ProcessLog) -> None:
-    """Replace the entries of a list by what this program uses of them; drop unusable ones."""
+    """Reduce the entries of a list to what this program uses of them; drop unusable ones."""
     result = getattr(message.message, "result", None)
     if not isinstance(result, dict):
         return
@@ -384,7 +386,7 @@ _ENTRIES: Final[Mapping[str, Callable[[object], dict[str, Any] | None]]] = {
 
 
 @contextlib.asynccontextmanager
-async def _process(server: McpServer, log: ProcessLog) -> AsyncIterator[Streams]:
+async def _connect_process(server: McpServer, log: ProcessLog) -> AsyncIterator[Streams]:
     """Run a server as a process in a group of its own, with JSON lines on its standard streams.
 
     Its standard error goes to the log.
@@ -426,9 +428,9 @@ def _expanded(values: Mapping[str, str]) -> dict[str, str]:
 
 async def _receive(process: asyncio.subprocess.Process, incoming: Any, log: ProcessLog) -> None:
     assert process.stdout is not None
-    room = MAX_TOTAL_BYTES
+    remaining = MAX_TOTAL_BYTES
     async with incoming:
-        while room > 0:
+        while remaining > 0:
             try:
                 line = await process.stdout.readline()
             except ValueError:
@@ -436,7 +438,7 @@ async def _receive(process: asyncio.subprocess.Process, incoming: Any, log: Proc
                 return
             if not line:
                 return
-            room -= len(line)
+            remaining -= len(line)
             try:
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValueError:
@@ -475,7 +477,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _address(server: McpServer) -> AsyncIterator[Streams]:
+async def _connect_http(server: McpServer) -> AsyncIterator[Streams]:
     """Connect to a server at an address by streamable HTTP."""
     timeout = httpx2.Timeout(server.timeout, connect=10.0)
     async with (

@@ -1,7 +1,7 @@
 """The requests that a client of the MCP server sends on standard input.
 
-The SDK drops a line that it cannot parse, so its client would wait in vain. Here such a line
-becomes a request that the server refuses.
+The SDK drops a line that it cannot parse, so the client would wait for an answer forever. Here such
+a line becomes a request that the server refuses.
 """
 
 from __future__ import annotations
@@ -66,13 +66,16 @@ class Requests(io.RawIOBase):
 
 
 def _refused(first: bytes, last: bytes, reason: str) -> bytes | None:
-    """Return a request to refuse, with the id at the start or the end of one that is not valid."""
+    """Return a request that `refuse` answers, with the id of an invalid request.
+
+    The id is searched at its start and its end. Return None if there is none.
+    """
     start = first[:_END].partition(b'"params"')[0]
-    number = _FIRST_ID.search(start) or _LAST_ID.search(last[-_END:])
-    if number is None:
+    id_match = _FIRST_ID.search(start) or _LAST_ID.search(last[-_END:])
+    if id_match is None:
         return None
     request = {"jsonrpc": "2.0", "method": _REFUSED, "params": {"reason": reason}}
-    return b'{"id":' + number[1] + b"," + json.dumps(request).encode()[1:] + b"\n"
+    return b'{"id":' + id_match[1] + b"," + json.dumps(request).encode()[1:] + b"\n"
 
 
 async def refuse(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:

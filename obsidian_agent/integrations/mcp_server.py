@@ -295,7 +295,7 @@ class _Handlers:
         if outcome is None:
             return document
         return await self._ask(
-            session, waiting, tool, lambda vault: vault.decided(document, outcome)
+            session, waiting, tool, lambda vault: vault.resolve(document, outcome)
         )
 
     async def _ask(

@@ -65,21 +65,21 @@ Handler = Callable[[ClientProposal], Awaitable[Outcome]]
 
 @contextlib.asynccontextmanager
 async def proposal_socket(
-    path: Path, handler: Handler, listed: Callable[[], object] = lambda: None
+    path: Path, handler: Handler, on_tools_listed: Callable[[], object] = lambda: None
 ) -> AsyncIterator[bool]:
-    """Accept proposals at a socket for the block.
+    """Accept proposals at a socket inside the `with` block.
 
     The value is false if another program already does, or if the system has no Unix sockets.
-    `listed` is called when a server reports that its client has the tools.
+    `on_tools_listed` is called when an `mcp serve` reports that its client has requested the tools.
     """
-    answering: set[asyncio.Task[None]] = set()
+    tasks: set[asyncio.Task[None]] = set()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         # The task that asyncio makes for a connection cannot be cancelled before Python 3.12.
-        task = asyncio.ensure_future(_answer(reader, writer, handler, listed))
-        answering.add(task)
+        task = asyncio.ensure_future(_answer(reader, writer, handler, on_tools_listed))
+        tasks.add(task)
         await asyncio.gather(task, return_exceptions=True)
-        answering.discard(task)
+        tasks.discard(task)
         writer.close()
 
     bound = await asyncio.to_thread(_bind, path) if hasattr(socket, "AF_UNIX") else None
@@ -92,7 +92,7 @@ async def proposal_socket(
             try:
                 yield True
             finally:
-                for task in answering:
+                for task in tasks:
                     task.cancel()
     finally:
         with contextlib.suppress(OSError):
@@ -119,7 +119,7 @@ async def propose(path: Path, proposal: ClientProposal) -> Outcome | None:
 
 
 async def report_listed(path: Path) -> None:
-    """Report that a client has the tools of this server, if there is a listener."""
+    """Report that the client has requested the tools of this server, if there is a listener."""
     with contextlib.suppress(OSError, ValueError):
         await _request(path, {"listed": True})
 
@@ -144,7 +144,7 @@ async def _answer(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
     handler: Handler,
-    listed: Callable[[], object],
+    on_tools_listed: Callable[[], object],
 ) -> None:
     if not _is_own(writer):
         return
@@ -154,17 +154,17 @@ async def _answer(
         return
     match request:
         case {"listed": True} if len(request) == 1:
-            listed()
+            on_tools_listed()
             return
         case {"client": str(client), "plan": dict(plan)}:
-            deciding = asyncio.ensure_future(handler(ClientProposal(client, plan)))
+            decision = asyncio.ensure_future(handler(ClientProposal(client, plan)))
         case _:
             return
-    gone = asyncio.ensure_future(reader.read(1))
+    disconnection = asyncio.ensure_future(reader.read(1))
     try:
-        await asyncio.wait((deciding, gone), return_when=asyncio.FIRST_COMPLETED)
-        if deciding.done():
-            outcome = deciding.result()
+        await asyncio.wait((decision, disconnection), return_when=asyncio.FIRST_COMPLETED)
+        if decision.done():
+            outcome = decision.result()
             document = {
                 "status": outcome.status,
                 "message": outcome.message,
@@ -173,8 +173,8 @@ async def _answer(
             writer.write(json.dumps(document).encode("ascii") + b"\n")
             await writer.drain()
     finally:
-        deciding.cancel()
-        gone.cancel()
+        decision.cancel()
+        disconnection.cancel()
 
 
 def _bind(path: Path) -> socket.socket | None:

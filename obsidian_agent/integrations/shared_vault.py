@@ -68,7 +68,7 @@ MAX_CHANGES: Final = 50
 MAX_DIFFS: Final = 16_000
 """Characters of all their diffs."""
 
-FOLLOWED_BY_LINKS: Final = frozenset({"vault.rename", "vault.changeHeading", "vault.takeSection"})
+UPDATES_LINKS: Final = frozenset({"vault.rename", "vault.changeHeading", "vault.takeSection"})
 """The tools that rewrite links and queries in other files."""
 
 HINT: Final = (
@@ -124,7 +124,7 @@ class SharedVault(Struct, frozen=True):
     def answer(
         self, tool: str, work: Callable[[SharedView, RunContext], ReadAnswer]
     ) -> dict[str, Any]:
-        """Return the document of an answer that `work` makes of the shared notes.
+        """Return the document of the answer that `work` makes from the shared notes.
 
         The rules for `tool` apply. Raise its errors. Blocks.
         """
@@ -160,9 +160,9 @@ class SharedVault(Struct, frozen=True):
             ) from None
 
     def plan(self, work: Callable[[SharedView], dict[str, Any]]) -> dict[str, Any]:
-        """Return a plan that `work` makes of the shared notes, if it can be carried out.
+        """Return the plan that `work` makes from the shared notes.
 
-        Raise `PlanError` if not. Blocks.
+        Raise `PlanError` if its preview has errors. Blocks.
         """
         with self._limited():
             document = work(self._view(followed=True))
@@ -260,15 +260,15 @@ class SharedVault(Struct, frozen=True):
         raise PlanError("The plan was not run.", problems=problems)
 
     def _changes_other_links(self, preview: Preview) -> bool:
-        """Return whether links in notes that are not shared would have to follow this plan.
+        """Return whether this plan would change links in notes that are not shared.
 
-        Only the calls that links follow are tried over the whole vault. If the other calls were,
-        the client would learn from the answer what the notes contain that it may not read.
+        Only the calls that update links are tried over the whole vault. With the other calls, the
+        answer would reveal what unshared notes contain.
         """
         view = self._view()
         overlay = OverlayVault(view.inner, preview.context.now.timestamp() * 1000)
         for number, item in enumerate(preview.instances):
-            if item.tool in FOLLOWED_BY_LINKS and item.state == "ready":
+            if item.tool in UPDATES_LINKS and item.state == "ready":
                 tool = self.plans.tools[item.tool]
                 with suppress(ObsidianAgentError):
                     proposal = tool.propose(
@@ -311,8 +311,8 @@ class SharedVault(Struct, frozen=True):
         }
         return ClientProposal(self.client, checked.plan.to_json()), document
 
-    def decided(self, document: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
-        """Return the document of a stored plan with its outcome. Blocks.
+    def resolve(self, document: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
+        """Record the outcome of a stored plan. Return its document with the outcome. Blocks.
 
         A plan that was applied or refused is deleted.
         """
@@ -373,7 +373,7 @@ class SharedVault(Struct, frozen=True):
         )
 
     def _view(self, *, followed: bool = False) -> SharedView:
-        """Return the shared notes as they are on disk, for `followed` of at least a second ago."""
+        """Return the current shared notes. With `followed` the last second may be missing."""
         index = self.vault.stored_index(followed=followed)
         return SharedView(self.vault.store, self.files.get(index, self.rules, self.vault.store))
 

@@ -246,7 +246,9 @@ def undo_points_between(
     `joined` are pairs of instances: changes of the first reach the disk only with the actions of
     the second.
     """
-    order = {step: at for at, step in enumerate(dict.fromkeys(share.step for share in shares))}
+    order = {
+        step: index for index, step in enumerate(dict.fromkeys(share.step for share in shares))
+    }
     numbers: dict[str, set[int]] = {step: set() for step in order}
     commands: dict[str, list[str]] = {step: [] for step in order}
     ends = dict.fromkeys(order, 0)
@@ -292,8 +294,10 @@ def step_outcomes(
     ran = Counter(commands)
     texts = texts or {}
     outcomes: list[StepOutcome] = []
-    for at, point in enumerate(undo_points):
-        numbers = _numbers_until_clean(undo_points, at) if point.numbers is None else point.numbers
+    for index, point in enumerate(undo_points):
+        numbers = (
+            _numbers_until_clean(undo_points, index) if point.numbers is None else point.numbers
+        )
         changes = len(numbers) + len(point.commands)
         done = numbers.intersection(applied or ())
         own = Counter(point.commands) & ran

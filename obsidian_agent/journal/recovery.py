@@ -98,7 +98,7 @@ def inspect_actions(
     check = survey().check
     inspected = [_forwards(stored, check(stored.action)) for stored in actions]
     states = [action.state for action in inspected]
-    done = next((at for at, state in enumerate(states) if state == "before"), len(states))
+    done = next((index for index, state in enumerate(states) if state == "before"), len(states))
     if "foreign" not in states and all(state == "before" for state in states[done:]):
         return inspected
     attempts = [_inspect_from(survey, actions, point) for point in _points(states)]

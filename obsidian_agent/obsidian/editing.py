@@ -196,9 +196,9 @@ def _hunks(old: str, new: str) -> Iterator[_Hunk]:
 def _trimmed(old: str, new: str, hunk: _Hunk) -> _Hunk:
     """Return a hunk without equal text at its start and end."""
     start, end, new_start, new_end = hunk
-    old_part, new_part = old[start:end], new[new_start:new_end]
-    prefix = len(commonprefix([old_part, new_part]))
-    suffix = len(commonprefix([old_part[prefix:][::-1], new_part[prefix:][::-1]]))
+    old_message_count, new_part = old[start:end], new[new_start:new_end]
+    prefix = len(commonprefix([old_message_count, new_part]))
+    suffix = len(commonprefix([old_message_count[prefix:][::-1], new_part[prefix:][::-1]]))
     return start + prefix, end - suffix, new_start + prefix, new_end - suffix
 
 

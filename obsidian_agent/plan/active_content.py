@@ -258,13 +258,13 @@ def _call_text(formula: str, call: re.Match[str]) -> str:
     """Return a call up to its closing bracket, or the beginning of a long one."""
     depth = 0
     end = call.end() + _MAX_ARGUMENT
-    for at, character in enumerate(formula[call.end() : end], call.end()):
+    for index, character in enumerate(formula[call.end() : end], call.end()):
         if character == "(":
             depth += 1
         elif character == ")" and depth > 0:
             depth -= 1
             if depth == 0:
-                return formula[call.start() : at + 1]
+                return formula[call.start() : index + 1]
     return f"{formula[call.start() : end]}…"
 
 

@@ -28,7 +28,7 @@ from obsidian_agent.tools.core.filters import (
     text_of,
 )
 from obsidian_agent.tools.core.tool import RunContext
-from obsidian_agent.vault.paths.rules import clean_component, dash_illegal
+from obsidian_agent.vault.paths.rules import clean_component, replace_illegal
 
 CONTEXT_NAMES: Final = frozenset(
     {"selection", "activeFile", "activeFolder", "vaultName", "date", "time", "now"}
@@ -375,7 +375,7 @@ def _path_part(reference: Reference, scope: Scope) -> tuple[str, str]:
     text = text_of(value)
     if scope.may_hold_slash(reference):
         dated = any(call.name == "date" for call in reference.filters)
-        return text, "/".join(map(dash_illegal, text.split("/"))) if dated else text
+        return text, "/".join(map(replace_illegal, text.split("/"))) if dated else text
     if "/" in text or "\\" in text or text.strip() in (".", ".."):
         cleaned = clean_component(text)
         raise PathRefused(
@@ -385,7 +385,7 @@ def _path_part(reference: Reference, scope: Scope) -> tuple[str, str]:
             path=text[:200],
             hint=f"Write |filename after it to get {cleaned!r}.",
         )
-    return text, dash_illegal(text)
+    return text, replace_illegal(text)
 
 
 class _List(Struct, frozen=True):

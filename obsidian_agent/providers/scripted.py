@@ -146,11 +146,11 @@ class ScriptedProvider:
             for piece in pieces:
                 await asyncio.sleep(answer.delay_ms / 1000)
                 yield TextChunk(piece, thinking=thinking)
-        for at, call in enumerate(answer.calls):
-            yield ToolCallChunk(at, "", call.id or f"call_{number}_{at}", call.name)
+        for index, call in enumerate(answer.calls):
+            yield ToolCallChunk(index, "", call.id or f"call_{number}_{index}", call.name)
             for piece in _split(call.text()):
                 await asyncio.sleep(answer.delay_ms / 1000)
-                yield ToolCallChunk(at, piece)
+                yield ToolCallChunk(index, piece)
         if answer.error is not None:
             error = answer.error
             raise ProviderError(

@@ -529,7 +529,7 @@ class InstanceRunner:
             if self._waiting.pop(contributor, None) is None:
                 continue
             instance = self._preview.instances[contributor]
-            reason = f"“{title}” was to write its changes and did not run"
+            reason = f"“{title}”, which would have written its changes, did not run"
             self._warn_of_skipped(instance, f"is not applied: {reason}.")
             self._failed_steps.add(instance.step_id)
             self._put_output(instance, None)

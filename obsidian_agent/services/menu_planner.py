@@ -23,10 +23,10 @@ from obsidian_agent.agent.events import (
     Candidate,
     Emit,
     NeedsInput,
+    PlanningResult,
     PlanReady,
     TextDelta,
     TurnFailed,
-    Verdict,
 )
 from obsidian_agent.agent.planner import Planner, PlanRequest
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, SharedPart
@@ -95,7 +95,7 @@ class MenuPlanner(Struct, frozen=True):
     questions: bool = False
     conversation: str = field(default_factory=new_id)
 
-    async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
+    async def plan(self, request: PlanRequest, emit: Emit) -> PlanningResult:
         """Plan a request. See `Planner.plan`.
 
         `request.pick` selects a candidate of the question that the same sentence leads to.
@@ -105,7 +105,7 @@ class MenuPlanner(Struct, frozen=True):
         except ConfigError as error:
             return TurnFailed(error.problem())
         plain = replace(request, pick=None)
-        verdict: Verdict | None = None
+        verdict: PlanningResult | None = None
         # A model that writes whole plans offers no candidates; the menu does.
         if provider is not None or request.pick is not None:
             verdict = await asyncio.to_thread(self.offline.decide, plain, questions=self.questions)
@@ -126,9 +126,9 @@ class MenuPlanner(Struct, frozen=True):
                     recipe_of_plan(verdict.plan),
                     agent=verdict.agent,
                 )
-        return await asyncio.to_thread(self.offline.picked, request, verdict)
+        return await asyncio.to_thread(self.offline.apply_pick, request, verdict)
 
-    def _without_model(self, request: PlanRequest, known: NeedsInput) -> Verdict:
+    def _without_model(self, request: PlanRequest, known: NeedsInput) -> PlanningResult:
         """Return the answer of a clear first candidate; the question if it changes something."""
         first = known.candidates[0]
         recipe = next(one for one in self.offline.recipes() if one.name == first.recipe)
@@ -137,7 +137,9 @@ class MenuPlanner(Struct, frozen=True):
         verdict = self.offline.turn(request).propose(recipe, first.values)
         return verdict if isinstance(verdict, Answer) else known
 
-    async def _whole_plan(self, request: PlanRequest, known: Verdict | None, emit: Emit) -> Verdict:
+    async def _whole_plan(
+        self, request: PlanRequest, known: PlanningResult | None, emit: Emit
+    ) -> PlanningResult:
         """Return a plan for what no action fits.
 
         If a small model takes too long, the most likely actions are offered.
@@ -184,7 +186,7 @@ class MenuPlanner(Struct, frozen=True):
         plan: ActionPlan,
         *parts: tuple[Recipe, Mapping[str, Any]],
         agent: str = "",
-    ) -> Verdict:
+    ) -> PlanningResult:
         """Return an agent's plan made of `parts`, as a question if there are doubts. May block."""
         around = Surroundings(self.offline.view(), request.context)
         preview = self.offline.turn(request).tried(plan, self.offline.policy())
@@ -203,7 +205,7 @@ class _Turn(Struct):
     known: NeedsInput
     _reply: Reply = field(default_factory=Reply)
 
-    async def run(self, emit: Emit) -> Verdict | None:
+    async def run(self, emit: Emit) -> PlanningResult | None:
         """Return the verdict on the model's choice, `None` if no action fits."""
         planner, provider = self.planner, self.provider
         meter = Meter(provider.name, facts_of(provider.name).price)
@@ -250,7 +252,7 @@ class _Turn(Struct):
             conversation=planner.conversation,
         )
 
-    def _verdict(self, chosen: Sequence[MenuChoice]) -> Verdict:
+    def _verdict(self, chosen: Sequence[MenuChoice]) -> PlanningResult:
         """Return the verdict on a choice. A question also offers the most likely other actions."""
         chosen = [self._without_invented(choice) for choice in chosen]
         event = self._one(chosen[0]) if len(chosen) == 1 else self._several(chosen)
@@ -298,7 +300,7 @@ class _Turn(Struct):
                     pass
         return min(candidates, key=lambda candidate: len(candidate.doubt), default=None)
 
-    def _one(self, chosen: MenuChoice, planner: OfflinePlanner | None = None) -> Verdict:
+    def _one(self, chosen: MenuChoice, planner: OfflinePlanner | None = None) -> PlanningResult:
         """Return the verdict on one action. The user is asked for a value that cannot be read."""
         offline = planner or self.planner.offline
         event = offline.turn(self.request).propose(chosen.recipe, chosen.texts, doubted=True)
@@ -320,7 +322,7 @@ class _Turn(Struct):
         doubts = (event.problem.message, *candidate.doubts)
         return _question(replace(candidate, doubts=doubts))
 
-    def _several(self, chosen: Sequence[MenuChoice]) -> Verdict:
+    def _several(self, chosen: Sequence[MenuChoice]) -> PlanningResult:
         """Return one plan of several actions, each read against the result of those before it."""
         offline = self.planner.offline
         view = offline.view()
@@ -369,7 +371,7 @@ def _over(planner: OfflinePlanner, view: VaultView) -> OfflinePlanner:
 
 
 def _question(candidate: Candidate) -> NeedsInput:
-    return NeedsInput(f"Is it this? {candidate.doubt}", (candidate,), candidate.missing)
+    return NeedsInput(f"Is this what you mean? {candidate.doubt}", (candidate,), candidate.missing)
 
 
 def _paths(match: NameMatch) -> list[str]:

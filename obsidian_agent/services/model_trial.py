@@ -24,8 +24,8 @@ from obsidian_agent.agent.events import (
     Answer,
     Candidate,
     NeedsInput,
+    PlanningResult,
     PlanReady,
-    Verdict,
 )
 from obsidian_agent.agent.replies import whole_reply
 from obsidian_agent.offline.recipe import packaged, recipe_named
@@ -109,7 +109,7 @@ async def _ignore(event: AgentEvent) -> None:
     """Ignore the progress of a turn."""
 
 
-def judge(session: Session, task: TrialTask, event: Verdict) -> Mark:
+def judge(session: Session, task: TrialTask, event: PlanningResult) -> Mark:
     """Return the mark of a turn that ended in `event`."""
     expected = _effect(session, propose(session, task.recipe, task.values))
     match event:
@@ -124,7 +124,7 @@ def judge(session: Session, task: TrialTask, event: Verdict) -> Mark:
             return "open"
 
 
-def propose(session: Session, recipe: str, values: Mapping[str, Any]) -> Verdict:
+def propose(session: Session, recipe: str, values: Mapping[str, Any]) -> PlanningResult:
     """Return the verdict on a recipe with values in the sample vault."""
     packaged_recipe = recipe_named(recipe, packaged())
     assert packaged_recipe is not None, f"there is a recipe {recipe}"
@@ -141,7 +141,7 @@ def _is_right(session: Session, candidate: Candidate, task: TrialTask, expected:
     return _effect(session, propose(session, candidate.recipe, candidate.values)) == expected
 
 
-def _effect(session: Session, event: Verdict) -> object:
+def _effect(session: Session, event: PlanningResult) -> object:
     """Return the changes of a plan, or the text and sources of an answer."""
     if isinstance(event, Answer):
         return event.text, event.sources

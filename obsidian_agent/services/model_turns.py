@@ -24,9 +24,9 @@ from obsidian_agent.agent.events import (
     Emit,
     NeedsInput,
     Notice,
+    PlanningResult,
     TurnFailed,
     TurnStarted,
-    Verdict,
 )
 from obsidian_agent.agent.planner import Planner, PlanRequest
 from obsidian_agent.agent.privacy.consent import REFUSED, ApproveShare, ShareDecision, ShareRequest
@@ -188,7 +188,7 @@ class PlainAgent(Struct, frozen=True):
     turns: ModelTurns
     approve: ApproveShare
 
-    async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
+    async def plan(self, request: PlanRequest, emit: Emit) -> PlanningResult:
         """Run the agent's turn in a conversation of its own."""
         try:
             agent = await asyncio.to_thread(self.agent)
@@ -203,8 +203,8 @@ class PlainAgent(Struct, frozen=True):
 
 
 async def traced(
-    plan: Callable[[Emit], Awaitable[Verdict]], question: str, agent: Agent, emit: Emit
-) -> Verdict:
+    plan: Callable[[Emit], Awaitable[PlanningResult]], question: str, agent: Agent, emit: Emit
+) -> PlanningResult:
     """Run a turn, and write its events to the trace if tracing is on."""
     trace = agent.config.trace
     if trace is None:

@@ -1,4 +1,4 @@
-"""Finding a note to open: recent ones, by name or alias, then by headings and text."""
+"""The search for a note to open: recent ones, then by name or alias, then by headings and text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_RECENT: Final = 12
 
 
 class NoteFinder:
-    """Searches in one state of a vault. Every method may block."""
+    """A search for notes in one state of a vault. Every method may block."""
 
     def __init__(self, vault: OpenVault) -> None:
         self._vault = vault
@@ -49,7 +49,7 @@ class NoteFinder:
         self._names = NameSearch(self._paths, aliases)
 
     def recent(self, opened: Iterable[str]) -> list[str]:
-        """Return the notes `opened` here, then those of Obsidian, then those modified last."""
+        """Return the notes `opened` here, those recent in Obsidian, and the latest modified."""
         listed = dict.fromkeys(path for path in self._recent(opened) if path in self._existing)
         return list(listed)[:MAX_RECENT]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from obsidian_agent.agent.events import Answer, Candidate, Emit, NeedsInput, Verdict
+from obsidian_agent.agent.events import Answer, Candidate, Emit, NeedsInput, PlanningResult
 from obsidian_agent.offline.note_set import NoteSet
 from obsidian_agent.offline.words import tokens
 from obsidian_agent.services.offline_planner import OfflinePlanner, OfflineTurn
@@ -54,11 +54,11 @@ class AnsweringPlanner(Struct, frozen=True):
         """The displayed name."""
         return self.offline.name
 
-    async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
+    async def plan(self, request: PlanRequest, emit: Emit) -> PlanningResult:
         """Plan or answer a message in a thread. No events are emitted."""
         return await asyncio.to_thread(self._plan, request)
 
-    def _plan(self, request: PlanRequest) -> Verdict:
+    def _plan(self, request: PlanRequest) -> PlanningResult:
         verdict = self.offline.decide(request)
         if not isinstance(verdict, NeedsInput) or request.pick is not None:
             return verdict
@@ -68,7 +68,7 @@ class AnsweringPlanner(Struct, frozen=True):
         return answered if isinstance(answered, Answer) else verdict
 
 
-def answer(planner: OfflinePlanner, request: PlanRequest) -> Verdict:
+def answer(planner: OfflinePlanner, request: PlanRequest) -> PlanningResult:
     """Return the answer to a question, or a question with candidates if there is none.
 
     Only recipes that change nothing are used. An instruction is not answered. May block.
@@ -76,7 +76,7 @@ def answer(planner: OfflinePlanner, request: PlanRequest) -> Verdict:
     turn = planner.turn(request, questions=True)
     verdict = turn.verdict()
     if not isinstance(verdict, NeedsInput) or request.pick is not None:
-        return planner.picked(request, verdict)
+        return planner.apply_pick(request, verdict)
     if request.params or (not is_question(request.message) and _is_instruction(planner, request)):
         return verdict
     if answered := _from_readings(turn):

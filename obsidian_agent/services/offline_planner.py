@@ -22,9 +22,9 @@ from obsidian_agent.agent.events import (
     Candidate,
     Emit,
     NeedsInput,
+    PlanningResult,
     PlanReady,
     TurnFailed,
-    Verdict,
 )
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.offline.check import PASTED, doubts, value_doubts
@@ -77,7 +77,7 @@ ALL_FINDINGS: Final = "all"
 NO_SELECTION: Final = "Nothing is selected: select text first, for example a list of bullets."
 NO_ACTIVE_FILE: Final = "No note is open: open one, or name a note."
 WHICH: Final = "Your message may mean:"
-NEAREST: Final = "No action matches these words. The closest ones by the names in them:"
+NEAREST: Final = "No action matches these words. The closest ones, by the names in your message:"
 NOTHING: Final = (
     "No action matches these words. The menu lists all actions; "
     "a sentence can be like “Move all notes tagged #done to Archive”. Some to start with:"
@@ -99,7 +99,7 @@ class OfflinePlanner(Struct, frozen=True):
     _menus: list[Menu] = field(default_factory=list)
     """Names and menu of the last turn, which rarely change while a message is typed."""
 
-    async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
+    async def plan(self, request: PlanRequest, emit: Emit) -> PlanningResult:
         """Plan a request in a thread. No events are emitted."""
         return await asyncio.to_thread(self.decide, request)
 
@@ -112,11 +112,11 @@ class OfflinePlanner(Struct, frozen=True):
             return tuple(recipe for recipe in usable if recipe.answer is not None)
         return (*usable, *map(from_macro, self.macros()))
 
-    def decide(self, request: PlanRequest, *, questions: bool = False) -> Verdict:
+    def decide(self, request: PlanRequest, *, questions: bool = False) -> PlanningResult:
         """Plan a request. With `questions` there are only answers, never plans. May block."""
-        return self.picked(request, self.turn(request, questions=questions).verdict())
+        return self.apply_pick(request, self.turn(request, questions=questions).verdict())
 
-    def picked(self, request: PlanRequest, verdict: Verdict) -> Verdict:
+    def apply_pick(self, request: PlanRequest, verdict: PlanningResult) -> PlanningResult:
         """Apply `request.pick` and the request's values to the candidates of a question.
 
         Without `request.pick` the verdict is returned unchanged.
@@ -203,7 +203,7 @@ class OfflineTurn(Struct, frozen=True, dict=True):
         """The recipes of this turn."""
         return self.planner.recipes(questions=self.questions)
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> PlanningResult:
         """Return the plan or answer of the only reading, or a question with candidates."""
         if len(self._readings) != 1:
             refusal = self._forbidden_path() or self._forbidden_delete()
@@ -254,7 +254,7 @@ class OfflineTurn(Struct, frozen=True, dict=True):
         *,
         certain: bool = False,
         doubted: bool = False,
-    ) -> Verdict:
+    ) -> PlanningResult:
         """Return the verdict on a recipe with values as users, models or scripts write them.
 
         It is a plan, an answer, a question for missing values, or `TurnFailed` with
@@ -403,7 +403,7 @@ class OfflineTurn(Struct, frozen=True, dict=True):
         *,
         certain: bool = False,
         doubted: bool = False,
-    ) -> Verdict:
+    ) -> PlanningResult:
         unmet = self.unmet(recipe)
         if unmet is not None:
             return NeedsInput(unmet)
@@ -429,7 +429,7 @@ class OfflineTurn(Struct, frozen=True, dict=True):
             )
             if sentences:
                 candidate = replace(self._candidate(recipe, values), doubts=sentences)
-                return NeedsInput(f"Is it this? {candidate.doubt}", (candidate,))
+                return NeedsInput(f"Is this what you mean? {candidate.doubt}", (candidate,))
         if recipe.answer is None:
             return PlanReady(plan, preview=preview)
         texts: dict[str, str] = {}

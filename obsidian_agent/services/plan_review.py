@@ -121,7 +121,7 @@ def apply_reviewed(row: PlanReview, waiting: WaitingPlans, plans: Plans) -> Prob
     """
     assert row.preview is not None
     if waiting.find(row.plan.id) is None:
-        return Problem("PLAN_NOT_FOUND", "The plan was already decided on elsewhere.")
+        return Problem("PLAN_NOT_FOUND", "The plan was already approved or dropped elsewhere.")
     result = plans.apply(row.preview, lambda event: None, threading.Event())
     if not result.success:
         return result.errors[0] if result.errors else Problem("CONFLICT", "The run stopped.")

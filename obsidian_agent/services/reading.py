@@ -29,7 +29,7 @@ MAX_EMBEDS: Final = 40
 MAX_EMBEDDED: Final = 20_000
 """Characters of an embedded note that are read."""
 
-MAX_LINES_A_NOTE: Final = 3
+MAX_LINES_PER_NOTE: Final = 3
 """Lines of one note among the matches of a search."""
 
 MAX_PREVIEW: Final = 160
@@ -55,7 +55,7 @@ class NoteLine(Struct, frozen=True):
 
 
 class EmbeddedNote(Struct, frozen=True):
-    """The part of a note that an embed shows."""
+    """The embedded part of a note."""
 
     path: str
     text: str
@@ -68,7 +68,7 @@ class ReadableNote(Struct, frozen=True, kw_only=True):
     text: str
     properties: Mapping[str, Any] = {}
     cards: Sequence[Card] | None = None
-    """The cards of a canvas; None for a note, and for a canvas that is no valid JSON."""
+    """The cards of a canvas; None for a note, and for a canvas that is not valid JSON."""
 
 
 class LinkFacts(Struct, frozen=True):
@@ -98,9 +98,12 @@ def read(view: VaultView, path: str) -> ReadableNote:
 
 
 def destination(view: VaultView, target: str, source: str) -> Destination | None:
-    """Return where a link (`Note#Heading`) in a note leads, or None. `source` may be empty."""
+    """Return the destination of a link (`Note#Heading`) in the note `source`, or None.
+
+    `source` is "" for a text without a note.
+    """
     name, mark, rest = target.partition("#")
-    # A text without a note, such as an answer, links as a note in the root of the vault.
+    # The links of such a text, for example an answer, are resolved as in the vault's root.
     origin = parse(source or "Untitled.md", PathUse.READ)
     file = origin if not name else view.index.resolve(name, origin)
     if file is None:
@@ -146,7 +149,7 @@ def link_facts(view: VaultView, path: str) -> LinkFacts:
 
 
 def _embedded(text: str, subpath: str) -> str:
-    """Return the part of a note that an embed shows: a section, a block, or all but properties."""
+    """Return the embedded part of a note: a section, a block, or all below the properties."""
     data = text.encode()
     line = _line_of(text, subpath) if subpath else None
     if line is None:
@@ -228,12 +231,12 @@ def _lines_of(path: str, data: bytes, words: Sequence[str]) -> Iterator[NoteLine
             is_heading = stripped.startswith("#") and stripped.lstrip("#").startswith(" ")
             yield NoteLine(path, number, _around(stripped, folded.find(words[0])), is_heading)
             count += 1
-            if count == MAX_LINES_A_NOTE:
+            if count == MAX_LINES_PER_NOTE:
                 return
 
 
 def _around(line: str, at: int) -> str:
-    """Return a line from a little before its match."""
+    """Return the part of a line that starts shortly before its match."""
     if at > MAX_BEFORE:
         start = line.rfind(" ", 0, at - MAX_BEFORE) + 1
         line = f"…{line[start:]}" if start else line

@@ -189,7 +189,7 @@ class RuleStore:
     def _check_stored(self, name: str) -> None:
         if name in self._configured:
             raise ConfigError(
-                f"The rule “{name}” is one of the settings.", hint="Change it in config.toml."
+                f"The rule “{name}” is in the settings file.", hint="Change it in config.toml."
             )
 
     def entries(self, rule: str | None = None) -> list[Mapping[str, Any]]:
@@ -372,7 +372,7 @@ class RuleRunner:
                 preview, lambda event: None, threading.Event(), "settings"
             )
             if result.success:
-                reason = f"{preview.plan.goal}: done without a question."
+                reason = f"{preview.plan.goal}: done without asking."
                 return RuleOutcome(rule.name, reason=reason, run_id=result.run_id), ""
         plan_hash = preview.plan_hash or ""
         earlier = [plan for plan in self._plans.all() if plan.source == rule.source]

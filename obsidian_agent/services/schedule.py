@@ -1,4 +1,4 @@
-"""A timer of the system that looks at a vault's rules: systemd, launchd, or cron.
+"""A system timer that runs a vault's rules: systemd, launchd or cron.
 
 Sources: systemd.timer(5) and systemd.service(5); launchd.plist(5); crontab(5).
 """
@@ -26,9 +26,9 @@ _SECONDS: Final = 20.0
 
 
 class Timer(Struct, frozen=True, kw_only=True):
-    """A timer for one vault: the files it consists of, or its line of the crontab.
+    """A timer for one vault: the files it consists of, or its line in the crontab.
 
-    `start` and `stop` are the commands that make the system notice.
+    `start` and `stop` are the commands that enable and disable it.
     """
 
     kind: TimerKind
@@ -53,9 +53,9 @@ def timer(
     home: Path | None = None,
     has_systemd: bool | None = None,
 ) -> Timer:
-    """Return the timer that looks at the rules of a vault every `minutes`.
+    """Return a timer that runs the rules of a vault every `minutes`.
 
-    `options` are further options of the command line. Raises `ConfigError` on systems without one.
+    `options` are further command line options. Raise `ConfigError` on Windows.
     """
     home = home or Path.home()
     command = [sys.executable, "-m", "obsidian_agent", "rule", "run", "--vault", vault, *options]
@@ -121,14 +121,14 @@ def _cron(name: str, command: Sequence[str], minutes: int) -> Timer:
 
 
 def is_installed(timer: Timer) -> bool:
-    """Return whether the timer is there. May block."""
+    """Return whether the timer is installed. May block."""
     if timer.kind == "cron":
         return timer.line.rpartition("# ")[2] in _crontab()
     return all(path.exists() for path, _ in timer.files)
 
 
 def install(timer: Timer) -> None:
-    """Write the timer and start it. Raises OSError, `ConfigError` where the system refuses it."""
+    """Write the timer and start it. Raise OSError, or `ConfigError` if the system refuses it."""
     if timer.kind == "cron":
         _write_crontab([*_other_lines(timer), timer.line])
         return
@@ -139,7 +139,7 @@ def install(timer: Timer) -> None:
 
 
 def remove(timer: Timer) -> None:
-    """Stop and remove the timer; one that is gone already is fine. Raises as `install`."""
+    """Stop and remove the timer, if it is installed. Raise the same errors as `install`."""
     if timer.kind == "cron":
         if is_installed(timer):
             _write_crontab(_other_lines(timer))

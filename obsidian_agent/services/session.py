@@ -19,10 +19,10 @@ from obsidian_agent.agent.events import (
     Candidate,
     Emit,
     NeedsInput,
+    PlanningResult,
     PlanReady,
     TurnFailed,
     TurnStarted,
-    Verdict,
 )
 from obsidian_agent.agent.privacy.consent import ApproveShare, refuse_all
 from obsidian_agent.agent.streaming import stream
@@ -249,13 +249,13 @@ class Session:
         pick: int | None,
         emit: Emit,
         approve: ApproveShare = refuse_all,
-    ) -> Verdict:
+    ) -> PlanningResult:
         """Plan a message without a preview. `params` and `pick` are as in `answer`.
 
         A model receives the selection only if a rule or `approve` allows it.
         """
 
-        async def verdict() -> Verdict:
+        async def verdict() -> PlanningResult:
             planner, request = await asyncio.to_thread(
                 lambda: (self.planner_for(approve), self.request(message, params, pick))
             )
@@ -263,7 +263,9 @@ class Session:
 
         return await self._with_hooks(message, verdict)
 
-    async def _with_hooks(self, message: str, turn: Callable[[], Awaitable[Verdict]]) -> Verdict:
+    async def _with_hooks(
+        self, message: str, turn: Callable[[], Awaitable[PlanningResult]]
+    ) -> PlanningResult:
         hooks = self.plans.hooks
         await asyncio.to_thread(hooks.fire, "before_prompt", message=message)
         verdict = await turn()
@@ -319,7 +321,7 @@ class Session:
 
         await emit(TurnStarted(question))
 
-        async def verdict() -> Verdict:
+        async def verdict() -> PlanningResult:
             try:
                 turns = await asyncio.to_thread(self.open_model_turns)
                 if turns is None:
@@ -337,7 +339,7 @@ class Session:
 
         await self._follow(await self._with_hooks(question, verdict), question, emit)
 
-    async def _follow(self, verdict: Verdict, message: str, emit: Emit) -> None:
+    async def _follow(self, verdict: PlanningResult, message: str, emit: Emit) -> None:
         """Emit the verdict on a message, and preview its plan."""
         await emit(verdict)
         match verdict:

@@ -125,11 +125,11 @@ def pruned(records: Sequence[Record]) -> list[Record] | None:
 
     Superseded are the pieces of finished answers and versions older than `MAX_VERSIONS`.
     """
-    versions = [at for at, record in enumerate(records) if record["k"] == "version"]
+    versions = [index for index, record in enumerate(records) if record["k"] == "version"]
     superseded = {*versions[:-MAX_VERSIONS], *_finished_pieces(records)}
     if len(superseded) < MIN_PRUNED:
         return None
-    return [record for at, record in enumerate(records) if at not in superseded]
+    return [record for index, record in enumerate(records) if index not in superseded]
 
 
 def _finished_pieces(records: Sequence[Record]) -> Iterator[int]:
@@ -138,10 +138,10 @@ def _finished_pieces(records: Sequence[Record]) -> Iterator[int]:
     The pieces of an answer that a crash interrupted are all that exists of it, and stay.
     """
     pieces: list[int] = []
-    for at, record in enumerate(records):
+    for index, record in enumerate(records):
         match record["k"]:
             case "stream":
-                pieces.append(at)
+                pieces.append(index)
             case "message" if record.get("role") == "assistant":
                 yield from pieces
                 pieces.clear()

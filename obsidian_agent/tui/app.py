@@ -112,12 +112,12 @@ class Palette(Provider):
     async def search(self, query: str) -> Hits:
         """Yield the commands with the words of the query, then those with its letters in order."""
         matcher = self.matcher(query)
-        actions = [command.action(str(at)) for at, command in enumerate(self._commands)]
+        actions = [command.action(str(index)) for index, command in enumerate(self._commands)]
         order = [int(action.key) for action in ranked(query, actions)]
-        for at, command in enumerate(self._commands):
-            score = min(matcher.match(command.name), 1.0) if at not in order else 0.0
-            if at in order:
-                score = 2.0 - order.index(at) / len(order)
+        for index, command in enumerate(self._commands):
+            score = min(matcher.match(command.name), 1.0) if index not in order else 0.0
+            if index in order:
+                score = 2.0 - order.index(index) / len(order)
             if score > 0:
                 yield Hit(
                     score,
@@ -383,10 +383,10 @@ class ObsidianAgentApp(App[None]):
                 self.notify(error.message, severity="warning", markup=False)
 
     def action_help(self) -> None:
-        from obsidian_agent.tui.screens.help import Help, focused_contexts
+        from obsidian_agent.tui.screens.help import Help, focused_keys
 
         if not isinstance(self.screen, Help):
-            self.push_screen(Help(focused_contexts(self.focused or self.screen)))
+            self.push_screen(Help(focused_keys(self.focused or self.screen)))
 
     def action_copy_or_interrupt(self) -> None:
         self.main.action_cancel()

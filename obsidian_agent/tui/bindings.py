@@ -44,7 +44,7 @@ CONTEXTS: dict[str, str] = {
     "conflicts": "Preview of an undo, and its conflicts",
     "share": "Permission to send",
     "dialog": "Dialogs",
-    "find": "Finding by part of a name",
+    "find": "Search dialogs",
     "confirm": "Confirmation",
     "recovery": "Interrupted run",
     "saving": "Saving a plan as an action",
@@ -101,7 +101,7 @@ class Key(Struct, frozen=True):
         )
 
 
-def _outside(context: str, help_text: str) -> Key:
+def _obsidian_key(context: str, help_text: str) -> Key:
     return Key(f"{context}.outside", "o", "outside", "Open in Obsidian", help_text, footer=False)
 
 
@@ -202,7 +202,7 @@ KEYS: tuple[Key, ...] = (
         "z",
         "zoom",
         "Zoom",
-        "Give the whole screen to the focused note or plan, or show all panes again",
+        "Show only the focused note or plan, or all panes again",
     ),
     Key(
         "main.clear",
@@ -427,7 +427,7 @@ KEYS: tuple[Key, ...] = (
         "Go back to the message and keep the selection",
         footer=False,
     ),
-    _outside("note", "Open the note in Obsidian at this line"),
+    _obsidian_key("note", "Open the note in Obsidian at this line"),
     Key(
         "plan.approve",
         "a",
@@ -449,7 +449,7 @@ KEYS: tuple[Key, ...] = (
         "space",
         "leave_out",
         "Omit",
-        "Leave out the highlighted step, group, file or edit, or take it in; then preview again",
+        "Leave out the highlighted step, group, file or edit, or include it; then preview again",
     ),
     Key(
         "plan.comment",
@@ -485,7 +485,7 @@ KEYS: tuple[Key, ...] = (
         footer=False,
     ),
     Key("plan.undo", "u", "undo", "Undo last run", "Undo the last run", footer=False),
-    _outside("plan", "Open the highlighted file in Obsidian"),
+    _obsidian_key("plan", "Open the highlighted file in Obsidian"),
     Key(
         "plan.cancel",
         "escape",
@@ -513,7 +513,13 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("run.cancel", "escape", "cancel", "Cancel", "Stop after the current file"),
     Key("result.preview", "p", "preview_again", "Preview again", "Preview the plan again"),
-    Key("result.rest", "g", "rest", "Do the rest", "Preview what a cancelled run has not done"),
+    Key(
+        "result.rest",
+        "g",
+        "rest",
+        "Do the rest",
+        "Preview the steps that a cancelled run did not finish",
+    ),
     Key("result.undo", "u", "undo", "Undo", "Undo this run"),
     Key("result.redo", "y", "redo", "Redo", "Redo this run after its undo"),
     Key(
@@ -531,7 +537,7 @@ KEYS: tuple[Key, ...] = (
         "Save",
         "Save the plan as an action that runs without a model",
     ),
-    _outside("result", "Open the highlighted note in Obsidian"),
+    _obsidian_key("result", "Open the highlighted note in Obsidian"),
     Key("result.close", "escape", "close", "Close", "Go back to the message"),
     Key("list.up", "up,k", "cursor(-1)", "Up", "Move up", footer=False),
     Key("list.down", "down,j", "cursor(1)", "Down", "Move down", footer=False),
@@ -592,9 +598,7 @@ KEYS: tuple[Key, ...] = (
         "Use the model that runs on this machine",
         footer=False,
     ),
-    Key(
-        "card.menu", "2", "pick(1)", "Only the menu", "Use the menu, without a model", footer=False
-    ),
+    Key("card.menu", "2", "pick(1)", "No model", "Use the built-in actions only", footer=False),
     Key(
         "card.service",
         "3",
@@ -656,7 +660,7 @@ KEYS: tuple[Key, ...] = (
         "Show only runs with these words in their text or their paths",
         display="/",
     ),
-    _outside("history", "Open the highlighted file in Obsidian"),
+    _obsidian_key("history", "Open the highlighted file in Obsidian"),
     Key(
         "health.tick",
         "space",
@@ -672,7 +676,7 @@ KEYS: tuple[Key, ...] = (
         "Ignore the finding from now on, or report an ignored one again",
     ),
     Key("health.preview", "p", "preview", "Preview", "Preview the ticked repairs as one plan"),
-    _outside("health", "Open the file of the finding in Obsidian"),
+    _obsidian_key("health", "Open the file of the finding in Obsidian"),
     Key("conflicts.skip", "s", "choose('skip')", "Keep mine", "Keep the file as it is now"),
     Key(
         "conflicts.force",
@@ -697,7 +701,7 @@ KEYS: tuple[Key, ...] = (
         "Replace all files with their earlier content",
         footer=False,
     ),
-    _outside("conflicts", "Open the highlighted file in Obsidian"),
+    _obsidian_key("conflicts", "Open the highlighted file in Obsidian"),
     Key("conflicts.apply", "ctrl+s", "apply", "Undo now", "Undo with these choices"),
     Key("share.switch", "space", "switch", "Switch", "Include or exclude the highlighted item"),
     Key("share.once", "a", "send('once')", "Once", "Send the included items this time"),
@@ -722,7 +726,7 @@ KEYS: tuple[Key, ...] = (
         "Edit",
         "Change the tool's arguments; it runs again, and you are asked again",
     ),
-    _outside("share", "Open the highlighted note in Obsidian"),
+    _obsidian_key("share", "Open the highlighted note in Obsidian"),
     Key("share.no", "escape,r", "close", "Nothing", "Send nothing"),
     Key("share.all", "ctrl+a", "all", "All", "Include all items", footer=False),
     Key("share.none", "ctrl+d", "none", "None", "Exclude all items", footer=False),

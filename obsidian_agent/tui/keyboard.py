@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PAUSE = 0.7
 """Seconds without a key after which keys may answer and a question may appear."""
 
-AT_ONCE = 0.25
+SAME_KEY_SECONDS = 0.25
 """Seconds after a key in which a new screen counts as opened by it."""
 
 _MOVING = frozenset(
@@ -113,7 +113,7 @@ class Keyboard:
     @property
     def has_just_acted(self) -> bool:
         """True if a screen that opens now was requested by the last key."""
-        return self._activity == "deciding" and self.clock() - self._last < AT_ONCE
+        return self._activity == "deciding" and self.clock() - self._last < SAME_KEY_SECONDS
 
     # --- keys -------------------------------------------------------------------------------------
 

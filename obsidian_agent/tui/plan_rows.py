@@ -423,7 +423,7 @@ def describe_difference(before: ChangeSet, after: ChangeSet) -> str:
         ),
     ]
     described = "; ".join(part for part in parts if part)
-    return f"Compared with the plan before: {described or 'no other change'}."
+    return f"Compared with the previous plan: {described or 'no other change'}."
 
 
 def _effect(change: NetChange) -> tuple[object, ...]:

@@ -8,9 +8,9 @@ from typing import Final
 from obsidian_agent import terminal_text
 
 _OSC_9: Final = ("iTerm.app", "WezTerm", "ghostty")
-"""Values of TERM_PROGRAM of terminals that show a notification for OSC 9."""
+"""Values of TERM_PROGRAM in terminals that show a notification for OSC 9."""
 _OSC_777: Final = ("foot", "rxvt")
-"""Beginnings of TERM of terminals that show one for OSC 777."""
+"""Prefixes of TERM in terminals that show a notification for OSC 777."""
 
 SAVE_TITLE: Final = "\x1b[22;2t"
 RESTORE_TITLE: Final = "\x1b[23;2t"
@@ -20,7 +20,7 @@ MAX_TITLE: Final = 120
 
 
 class Presence:
-    """Tells the terminal that something waits while its window does not have the focus."""
+    """The window title, the bell and notifications, for a user who looks at another window."""
 
     def __init__(
         self,
@@ -46,14 +46,14 @@ class Presence:
         self._write(RESTORE_TITLE)
 
     def set_focus(self, has_focus: bool) -> None:
-        """Note whether the window has the focus. With it, nothing waits any more."""
+        """Record whether the window has the focus. When it gets it, the title is reset."""
         self._has_focus = has_focus
         if has_focus and self._waiting:
             self._waiting = ""
             self._set_title()
 
     def report(self, text: str) -> None:
-        """Ring, change the title and notify if the window does not have the focus."""
+        """Ring the bell, change the title and notify, unless the window has the focus."""
         if self._has_focus or text == self._waiting:
             return
         self._waiting = text

@@ -35,7 +35,7 @@ Speaker = Literal["you", "agent", "note", "good", "bad"]
 """The author of an entry of the conversation, or the kind of a remark."""
 
 ALLOWED = {
-    "once": "you, that time",
+    "once": "you, once",
     "thread": "you, for the conversation",
     "folder": "you, for its folder",
     "granted": "you, earlier",

@@ -25,7 +25,7 @@ from obsidian_agent.agent.context import (
 )
 from obsidian_agent.agent.summaries import (
     digest,
-    old_part,
+    old_message_count,
     omit_old_results,
     summarize,
 )
@@ -294,9 +294,9 @@ def conversation() -> list[ChatMessage]:
 
 def test_only_whole_turns_are_old_and_the_last_two_never() -> None:
     messages = conversation()
-    assert old_part(messages) == 8
-    check_pairs(messages[old_part(messages) :])
-    assert old_part(messages[:8]) == 0
+    assert old_message_count(messages) == 8
+    check_pairs(messages[old_message_count(messages) :])
+    assert old_message_count(messages[:8]) == 0
 
 
 async def test_a_summary_is_the_models_and_fenced() -> None:

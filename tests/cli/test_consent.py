@@ -16,7 +16,7 @@ from obsidian_agent.agent.privacy.consent import (
     ShareItem,
     ShareRequest,
 )
-from obsidian_agent.cli.consent import approval, decision, described
+from obsidian_agent.cli.consent import decision, described, share_approval
 from obsidian_agent.cli.output import Output
 from obsidian_agent.vault.paths.path import PathUse, parse
 
@@ -90,7 +90,7 @@ def test_the_question_names_who_what_why_and_how_much() -> None:
 async def test_without_a_terminal_nothing_is_shared_and_the_way_out_is_told(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert await approval(Output(as_json=True))(REQUEST) == UNASKED
+    assert await share_approval(Output(as_json=True))(REQUEST) == UNASKED
     told = capsys.readouterr()
     assert told.out == ""
     assert "A/a.md, A/b.md" in told.err
@@ -102,8 +102,8 @@ import asyncio, sys
 sys.path.insert(0, {tests!r})
 from test_consent import REQUEST
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.consent import approval
-print("ANSWER", asyncio.run(approval(Output(False))(REQUEST)))
+from obsidian_agent.cli.consent import share_approval
+print("ANSWER", asyncio.run(share_approval(Output(False))(REQUEST)))
 """
 
 
@@ -171,5 +171,5 @@ async def test_a_tool_of_a_server_is_asked_about_with_all_of_its_arguments(
     assert told[1] == "May this go to a tool of the MCP server desk, at npx desk"
     assert len(told) == 203
     assert "\x1b" not in "\n".join(told)
-    assert await approval(Output(as_json=False))(request) == UNASKED
+    assert await share_approval(Output(as_json=False))(request) == UNASKED
     assert "tools_allow" in capsys.readouterr().err

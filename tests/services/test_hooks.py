@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from agents import NOTES
-from obsidian_agent.agent.events import ExecutionResult, Verdict
+from obsidian_agent.agent.events import ExecutionResult, PlanningResult
 from obsidian_agent.bootstrap import Wiring, build_session, open_record
 from obsidian_agent.cli.main import main
 from obsidian_agent.config.settings import HookEvent, Settings
@@ -65,7 +65,7 @@ def test_what_happens_is_told_in_order_and_without_keys(
     session = build_session(wiring(**{event: python(HEAR, str(heard)) for event in EVENTS}))
     instruction = "append 'Call Ada' to Inbox"
 
-    async def ask() -> Verdict:
+    async def ask() -> PlanningResult:
         async def emit(event: object) -> None: ...
 
         return await session.plan(instruction, {}, None, emit)

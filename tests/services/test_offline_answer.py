@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from obsidian_agent.agent.events import AgentEvent, Answer, NeedsInput, Verdict
+from obsidian_agent.agent.events import AgentEvent, Answer, NeedsInput, PlanningResult
 from obsidian_agent.services.offline_answer import AnsweringPlanner, is_question
 from offline_desk import Desk
 from support import MakeVault
@@ -22,7 +22,7 @@ def desk(make_vault: MakeVault) -> Desk:
     return Desk(make_vault(FILES))
 
 
-def planned(desk: Desk, message: str) -> Verdict:
+def planned(desk: Desk, message: str) -> PlanningResult:
     async def ignore(_: AgentEvent) -> None:
         pass
 

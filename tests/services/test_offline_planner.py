@@ -171,7 +171,7 @@ def test_who_chose_for_a_sentence_is_doubted(desk):
         recipe, texts, doubted=True
     )
     assert isinstance(doubted, NeedsInput)
-    assert doubted.message == "Is it this? Not used: “before 1 February”."
+    assert doubted.message == "Is this what you mean? Not used: “before 1 February”."
 
 
 # --- questions ---

@@ -36,7 +36,7 @@ BUGS = (
     Bug(
         "one gate",
         "vault/paths/path.py",
-        "if rules.climbs(part):",
+        "if rules.leads_up(part):",
         "if False:",
         "tests/vault/paths/test_path.py",
     ),

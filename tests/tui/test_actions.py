@@ -24,7 +24,7 @@ from obsidian_agent.tui.screens.dialogs import Pick
 from obsidian_agent.tui.screens.macros import Candidates
 from obsidian_agent.tui.screens.models import FirstStart
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from obsidian_agent.tui.widgets.prompt import Likely
+from obsidian_agent.tui.widgets.prompt import TabHint
 from obsidian_agent.tui.widgets.transcript import Transcript
 from obsidian_agent.vault.filesystem.store import VaultStore
 from support import settings_with
@@ -61,7 +61,7 @@ async def real(
 
 
 def likely(app: Driver) -> tuple[str, ...]:
-    return app.main.query_one(Likely).titles
+    return app.main.query_one(TabHint).titles
 
 
 # --- while a message is typed ---
@@ -96,7 +96,7 @@ async def test_the_line_is_gone_without_a_message_and_for_commands(tmp_path: Pat
         assert likely(app) == ()
         await app.press(*"/hist")
         assert likely(app) == ()
-        assert app.main.query_one(Likely).display is False
+        assert app.main.query_one(TabHint).display is False
 
 
 async def test_tab_takes_a_suggestion_and_moves_the_focus_as_ever_where_no_action_stands_there() -> (

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.widgets import Static
 
 from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.integrations.proposals import ClientProposal, Outcome
 from obsidian_agent.tui.screens.dialogs import Comment, DiffScreen
+from obsidian_agent.tui.screens.help import Help
 from obsidian_agent.tui.screens.waiting import WaitingScreen
 from obsidian_agent.tui.turn.controller import PlanSource
 from obsidian_agent.tui.turn.proposals import ClientPlan
@@ -120,6 +122,19 @@ async def test_a_large_plan_fits_on_a_screen_and_its_one_new_note_is_seen(
             "▸ rename 40 notes Uni/archive/ → Uni/done/",
             "links Home.md +3 −3",
         ]
+
+
+async def test_the_help_lists_only_the_keys_that_the_pane_has(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    async with planned(make_vault, tmp_path, TIDY) as app:
+        await app.press("f1")
+        await app.on_top(Help)
+        text = str(app.app.screen.query_one("#keys", Static).content)
+        here = text.partition("\nEverywhere\n")[0]
+        assert "Preview the plan again" in here
+        assert "Go to the next section" in here
+        assert "Go to the previous section" not in here, "p previews again"
 
 
 async def test_a_fold_opens_and_closes_and_a_filter_finds_a_file(
@@ -317,7 +332,7 @@ async def test_an_edited_plan_is_compared_with_the_one_before(
             {},
             source=PlanSource(revises=pending),
         )
-        await app.until(lambda: "Compared with the plan before" in app.transcript())
+        await app.until(lambda: "Compared with the previous plan" in app.transcript())
         await app.until(
             lambda: "42 fewer (Home.md, Log.md, Uni/archive/00.md, … 39 more)" in app.transcript()
         )
@@ -333,7 +348,7 @@ async def test_a_comment_and_the_plan_go_to_the_model_and_the_difference_is_show
         await app.press("c")
         await app.on_top(Comment)
         await app.press(*"only the index", "enter")
-        await app.until(lambda: "Compared with the plan before" in app.transcript())
+        await app.until(lambda: "Compared with the previous plan" in app.transcript())
         await app.until(lambda: "42 fewer" in app.transcript())
         assert app.main.turn.pending is not None
         assert app.main.turn.pending.plan.goal == "Only the index"
@@ -372,7 +387,7 @@ async def test_a_plan_with_errors_is_repaired_by_the_model(
         await app.press("f")
         await app.until(lambda: "✓ Ready" in app.screen())
         await app.until(
-            lambda: "Compared with the plan before: 1 more (Uni/Index.md)" in app.transcript()
+            lambda: "Compared with the previous plan: 1 more (Uni/Index.md)" in app.transcript()
         )
 
 

@@ -62,5 +62,5 @@ async def test_a_plan_an_answer_and_a_run_are_reported() -> None:
         assert reports == [
             "A plan waits for your approval",
             "The run has ended",
-            "The answer is there",
+            "The answer is ready",
         ]

@@ -19,7 +19,7 @@ from obsidian_agent.providers.base import (
 from obsidian_agent.tui.screens.threads import ThreadList, Threads
 from obsidian_agent.tui.screens.threads import Turns as TurnList
 from obsidian_agent.tui.widgets.row_list import ChoiceList
-from obsidian_agent.tui.widgets.transcript import AT_ONCE, AnswerEntry, Earlier, EntryWidget
+from obsidian_agent.tui.widgets.transcript import PAGE, AnswerEntry, Earlier, EntryWidget
 from tui.driving import Driver, Model, driving, driving_real, wired
 from tui.samples import PROJECTS, plan_of
 
@@ -148,7 +148,7 @@ async def test_a_conversation_is_resumed_after_a_kill(tmp_path: Path) -> None:
 async def _resumed(wiring: Wiring) -> None:
     before = build_threads(wiring, build_session(wiring))
     long, cut, planned = before.create(), before.create(), before.create()
-    for number in range(AT_ONCE + 10):
+    for number in range(PAGE + 10):
         long.recorder.add_entry("notice", f"Remark {number}.")
     long.recorder.add_entry("model", "Next:\n\n- [ ] Water [/x]\n- [x] Dig\n")
     before.rename(long.id, "Long")
@@ -205,7 +205,7 @@ async def _resumed(wiring: Wiring) -> None:
 async def _look_back(driver: Driver) -> None:
     transcript = driver.panes.chat.transcript
     entries = [*transcript.query(EntryWidget), *transcript.query(AnswerEntry)]
-    assert len(entries) == AT_ONCE
+    assert len(entries) == PAGE
     assert "Remark 9." not in driver.transcript()
     assert "Remark 49." in driver.transcript()
     transcript.query_one(Earlier).action_open()

@@ -68,7 +68,7 @@ async def test_all_unchanged_plans_are_applied_with_one_key(
         await app.on_top(WaitingScreen)
         await app.until(lambda: app.app.screen.query_one(WaitingList).rows)
         await app.press("A")
-        await app.until(lambda: "2 plans applied. 1 plan must be looked at." in app.screen())
+        await app.until(lambda: "2 plans applied. 1 plan needs your review." in app.screen())
         assert "two" in (root / "Home.md").read_text()
         assert "! the vault changed since" in app.screen()
         await app.press("d")

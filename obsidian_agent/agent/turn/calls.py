@@ -118,7 +118,7 @@ class ServerCall(Struct, frozen=True):
         return json.dumps([self.tool.offer.name, self.args], sort_keys=True, default=str)
 
 
-Understood = ReadCall | ServerCall | ProposalCall | HelpCall | BadCall
+ParsedCall = ReadCall | ServerCall | ProposalCall | HelpCall | BadCall
 
 
 def with_arguments(call: ReadCall, args: Mapping[str, Any]) -> ReadCall:
@@ -158,7 +158,7 @@ def understand(
     *,
     propose: bool,
     server_tools: Mapping[str, OfferedTool] | None = None,
-) -> Understood:
+) -> ParsedCall:
     """Parse a call. `server_tools` are the tools of MCP servers. A bad call is returned as such."""
     try:
         arguments = _arguments(call.arguments)

@@ -25,11 +25,11 @@ from obsidian_agent.agent.events import (
     Answer,
     Emit,
     Notice,
+    PlanningResult,
     PlanningRetry,
     PlanReady,
     RoundsUsedUp,
     TurnFailed,
-    Verdict,
 )
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.privacy.consent import ApproveShare, Gate
@@ -231,7 +231,7 @@ class Agent(Struct, frozen=True):
             return replace(self.policy, allow_writes=False)
         return self.policy
 
-    async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
+    async def plan(self, request: PlanRequest, emit: Emit) -> PlanningResult:
         """Run a turn of the model and return its result."""
         turn = _Turn(self, request, emit)
         try:
@@ -283,7 +283,7 @@ class _Turn(Struct):
             )
         self.conversation.cancel()
 
-    async def run(self) -> Verdict:
+    async def run(self) -> PlanningResult:
         agent = self.agent
         prepared = self._prepared = await agent.prepare(self.request.context)
         await prepared.run(self.request.message, self.emit)
@@ -341,7 +341,7 @@ class _Turn(Struct):
 
     # --- a model with calls ---
 
-    async def _rounds(self, history: tuple[ChatMessage, ...]) -> Verdict:
+    async def _rounds(self, history: tuple[ChatMessage, ...]) -> PlanningResult:
         agent, prepared = self.agent, self.prepared
         proposals = None
         if agent.dry_run is not None:
@@ -390,7 +390,9 @@ class _Turn(Struct):
         self.reply.recorded = True
         return calls
 
-    async def _after_error(self, error: ProviderError, history: tuple[ChatMessage, ...]) -> Verdict:
+    async def _after_error(
+        self, error: ProviderError, history: tuple[ChatMessage, ...]
+    ) -> PlanningResult:
         if error.code == TOOLS_UNSUPPORTED:
             self.conversation.plain.add(self.agent.provider.name)
             message = (
@@ -410,9 +412,9 @@ class _Turn(Struct):
 
     async def _carry_out(
         self, calls: Sequence[ToolCall], proposals: TurnProposals | None
-    ) -> Verdict | None:
+    ) -> PlanningResult | None:
         tools = self.agent.callable_tools
-        understood = [
+        parsed_calls = [
             understand(
                 call, tools, propose=proposals is not None, server_tools=self.prepared.server_tools
             )
@@ -426,10 +428,10 @@ class _Turn(Struct):
 
         work = ToolRound(self.prepared, self.agent.vault.scrubber, self.refused)
         meter.time_tools()
-        await work.carry_out(understood, emit)
+        await work.run(parsed_calls, emit)
         meter.time_tools(finished=True)
         verdict: PlanReady | TurnFailed | None = None
-        for parsed in understood:
+        for parsed in parsed_calls:
             if not isinstance(parsed, ProposalCall) or proposals is None:
                 continue
             if verdict is None:
@@ -445,7 +447,7 @@ class _Turn(Struct):
                 self._share(result.sending)
         return verdict
 
-    async def _end(self, proposals: TurnProposals | None) -> Verdict | None:
+    async def _end(self, proposals: TurnProposals | None) -> PlanningResult | None:
         """Handle an answer without calls: text, or a plan that the model wrote instead of a call.
 
         Return None if the model must correct its plan.
@@ -472,7 +474,7 @@ class _Turn(Struct):
 
     # --- a model without calls ---
 
-    async def _plan_in_json(self, history: tuple[ChatMessage, ...]) -> Verdict:
+    async def _plan_in_json(self, history: tuple[ChatMessage, ...]) -> PlanningResult:
         """Ask for a plan as JSON.
 
         An invalid plan is sent back with its problems. A truncated one is requested once more with

@@ -284,7 +284,7 @@ class _Envelope:
                 return "any"
 
 
-class Reveals(Enum):
+class TextSource(Enum):
     """The source of the text in a tool's output."""
 
     FILES = "files"
@@ -303,29 +303,32 @@ class ReadTool(Struct, frozen=True):
 
     name: str
     purpose: str
-    reveals: Reveals
+    source: TextSource
     rows: str | None = None
 
 
 _READ_TOOLS = (
-    ReadTool("vault.searchText", "Search the text of notes", Reveals.ROWS, "matches"),
-    ReadTool("vault.searchName", "Search the names of files", Reveals.ROWS, "items"),
-    ReadTool("vault.searchTag", "Find the notes with a tag", Reveals.ROWS, "items"),
-    ReadTool("vault.query", "Find notes by their properties", Reveals.ROWS, "files"),
-    ReadTool("vault.listFiles", "List files and folders", Reveals.ROWS, "files"),
-    ReadTool("vault.getBacklinks", "Find the notes that link to a file", Reveals.ROWS, "items"),
-    ReadTool("vault.readFile", "Read a file", Reveals.FILES),
-    ReadTool("vault.readFiles", "Read files", Reveals.FILES),
+    ReadTool("vault.searchText", "Search the text of notes", TextSource.ROWS, "matches"),
+    ReadTool("vault.searchName", "Search the names of files", TextSource.ROWS, "items"),
+    ReadTool("vault.searchTag", "Find the notes with a tag", TextSource.ROWS, "items"),
+    ReadTool("vault.query", "Find notes by their properties", TextSource.ROWS, "files"),
+    ReadTool("vault.listFiles", "List files and folders", TextSource.ROWS, "files"),
+    ReadTool("vault.getBacklinks", "Find the notes that link to a file", TextSource.ROWS, "items"),
+    ReadTool("vault.readFile", "Read a file", TextSource.FILES),
+    ReadTool("vault.readFiles", "Read files", TextSource.FILES),
     ReadTool(
-        "vault.getMetadata", "Read a file's properties, headings, links and tasks", Reveals.FILES
+        "vault.getMetadata", "Read a file's properties, headings, links and tasks", TextSource.FILES
     ),
-    ReadTool("vault.getOutgoingLinks", "Read a note's links", Reveals.FILES, "items"),
+    ReadTool("vault.getOutgoingLinks", "Read a note's links", TextSource.FILES, "items"),
     ReadTool(
-        "vault.getUnresolvedLinks", "Read a note's links that lead nowhere", Reveals.FILES, "items"
+        "vault.getUnresolvedLinks",
+        "Read a note's links that lead nowhere",
+        TextSource.FILES,
+        "items",
     ),
-    ReadTool("util.parseHeadings", "Read a note's sections", Reveals.FILES, "items"),
-    ReadTool("util.parseTasks", "Read a note's tasks", Reveals.FILES, "items"),
-    ReadTool("editor.getSelection", "Read the selected text", Reveals.SELECTION),
+    ReadTool("util.parseHeadings", "Read a note's sections", TextSource.FILES, "items"),
+    ReadTool("util.parseTasks", "Read a note's tasks", TextSource.FILES, "items"),
+    ReadTool("editor.getSelection", "Read the selected text", TextSource.SELECTION),
 )
 READ_TOOLS: Final[Mapping[str, ReadTool]] = {tool.name: tool for tool in _READ_TOOLS}
 """By the tool's name."""

@@ -39,7 +39,7 @@ from obsidian_agent.agent.privacy.consent import (
 )
 from obsidian_agent.agent.privacy.ledger import Sending
 from obsidian_agent.agent.replies import Sampling
-from obsidian_agent.agent.summaries import old_part, summarize
+from obsidian_agent.agent.summaries import old_message_count, summarize
 from obsidian_agent.agent.token_budget import (
     UNKNOWN_WINDOW,
     WindowUse,
@@ -344,7 +344,7 @@ class Preparation(Struct):
 
     async def _make_room(self, message: str, emit: Emit) -> None:
         """Summarize older turns when the window is nearly full."""
-        count = old_part(self.conversation.messages)
+        count = old_message_count(self.conversation.messages)
         if self.is_preview or not count or not self.use(message=message).full:
             return
         summary = await summarize(self.provider, self.conversation.messages, count, self.mark)

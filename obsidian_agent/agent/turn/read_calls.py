@@ -31,7 +31,7 @@ from obsidian_agent.agent.privacy.consent import (
 )
 from obsidian_agent.agent.privacy.record import MAX_DENIED, AuditRecord, Kind
 from obsidian_agent.agent.turn.calls import ReadCall
-from obsidian_agent.agent.turn.model_tools import Reveals
+from obsidian_agent.agent.turn.model_tools import TextSource
 from obsidian_agent.errors import PathRefused, ToolError, VaultError
 from obsidian_agent.plan.arguments import ArgMarks, marks_of, parse_input
 from obsidian_agent.tools.core.lookup import find_file
@@ -171,15 +171,15 @@ class ReadFindings(Struct, frozen=True):
 
 def prepare(call: ReadCall, view: VaultView, run: RunContext) -> ReadFindings:
     """Read what a call asks for. Raise the tool's own errors."""
-    match call.read.reveals:
-        case Reveals.FILES:
+    match call.read.source:
+        case TextSource.FILES:
             return _files(call, view, run)
-        case Reveals.ROWS:
+        case TextSource.ROWS:
             return _rows(call, view, run)
-        case Reveals.SELECTION:
+        case TextSource.SELECTION:
             return _selection(call, view, run)
         case _:
-            assert_never(call.read.reveals)
+            assert_never(call.read.source)
 
 
 def _output(

@@ -23,10 +23,10 @@ from obsidian_agent.agent.privacy.untrusted_text import fence, neutral
 from obsidian_agent.agent.turn.calls import (
     BadCall,
     HelpCall,
+    ParsedCall,
     ProposalCall,
     ReadCall,
     ServerCall,
-    Understood,
     with_arguments,
 )
 from obsidian_agent.agent.turn.model_tools import DESCRIBE_TOOLS, PROPOSE_PLAN
@@ -37,7 +37,8 @@ from obsidian_agent.providers.errors import redact
 
 MAX_CHARACTERS: Final = 200_000
 """Characters of one result; a longer one is truncated, with a note."""
-AT_ONCE: Final = 4
+MAX_PARALLEL: Final = 4
+"""Calls that run at the same time."""
 MAX_CALLS: Final = 32
 """Calls of each kind carried out in one round; the model must repeat the others."""
 MAX_CHANGES: Final = 20
@@ -145,8 +146,8 @@ class ToolRound(Struct):
     refused: set[str]
     results: dict[str, Result] = field(default_factory=dict)
 
-    async def carry_out(self, calls: Sequence[Understood], emit: Emit) -> None:
-        """Carry out all calls but proposals, and emit their events."""
+    async def run(self, calls: Sequence[ParsedCall], emit: Emit) -> None:
+        """Run all calls except proposals, and emit their events."""
         reads: list[ReadCall] = []
         server_calls: list[ServerCall] = []
         for call in calls:
@@ -211,7 +212,7 @@ class ToolRound(Struct):
     def _fail(self, call_id: str, problem: Problem) -> None:
         self.results[call_id] = Result(error_text([problem], self.scrubber), problem=problem)
 
-    def _finished(self, call: Understood) -> ToolCallFinished:
+    def _finished(self, call: ParsedCall) -> ToolCallFinished:
         result = self.results[call.id]
         parts = result.sending.parts if result.sending is not None else ()
         return ToolCallFinished(
@@ -261,8 +262,8 @@ class ToolRound(Struct):
     ) -> tuple[ReadCall, ReadFindings, Permission] | None:
         """Ask about one call until the user decides.
 
-        With other arguments of the user it is read again first; return None if that fails.
-        `numbering` is the number of the question and of all questions.
+        If the user changes its arguments, it is read again and asked about again; return None if
+        that fails. `numbering` is the number of this question and of all questions.
         """
         asker = self.prepared.asker
         for _ in range(MAX_CHANGES):
@@ -342,7 +343,7 @@ class ToolRound(Struct):
         return Result(text, sending, complete=shared.complete)
 
 
-def _name(call: Understood) -> str:
+def _name(call: ParsedCall) -> str:
     match call:
         case ReadCall():
             return call.tool.name
@@ -358,14 +359,14 @@ def _name(call: Understood) -> str:
             assert_never(call)
 
 
-async def _in_parallel(work: Sequence[Callable[[], Value]]) -> list[Value | Problem]:
+async def _in_parallel(jobs: Sequence[Callable[[], Value]]) -> list[Value | Problem]:
     """Run each function in a thread, a few at a time. A failure is returned as a problem."""
-    slots = asyncio.Semaphore(AT_ONCE)
+    slots = asyncio.Semaphore(MAX_PARALLEL)
 
-    async def run(piece: Callable[[], Value]) -> Value | Problem:
+    async def run(job: Callable[[], Value]) -> Value | Problem:
         async with slots:
             try:
-                return await asyncio.to_thread(piece)
+                return await asyncio.to_thread(job)
             except ObsidianAgentError as error:
                 return error.problem()
             except Exception as error:
@@ -373,4 +374,4 @@ async def _in_parallel(work: Sequence[Callable[[], Value]]) -> list[Value | Prob
                     "INTERNAL_ERROR", f"The tool failed unexpectedly ({type(error).__name__})."
                 )
 
-    return await asyncio.gather(*(run(piece) for piece in work))
+    return await asyncio.gather(*(run(job) for job in jobs))

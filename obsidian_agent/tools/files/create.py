@@ -14,7 +14,7 @@ from obsidian_agent.tools.files.move import new_file_warnings
 from obsidian_agent.vault.frontmatter.properties import edit_properties
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
-from obsidian_agent.vault.paths.rules import marked
+from obsidian_agent.vault.paths.rules import with_mark
 from obsidian_agent.vault.text import decode, encode
 from obsidian_agent.vault.views.changes import CreateFile, MakeFolder, content_hash
 from obsidian_agent.vault.views.overlay import OverlayVault
@@ -144,7 +144,7 @@ def _free_name(path: VaultPath, view: VaultView) -> VaultPath:
     folder = path.text[: len(path.text) - len(path.name)]
 
     def numbered(number: int) -> VaultPath | None:
-        candidate = new_path(view, folder + marked(path.name, f" {number}"))
+        candidate = new_path(view, folder + with_mark(path.name, f" {number}"))
         return candidate if view.twin(candidate) is None else None
 
     for number in range(2, _TRIED_ONE_BY_ONE):

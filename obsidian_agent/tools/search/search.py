@@ -72,13 +72,13 @@ class LineQuery:
         if regex:
             pattern = compile_pattern(query, literal=False, case_sensitive=case_sensitive)
             self.needle = required_text(query, ignore_case=not case_sensitive)
-            self._find: LineFinder = partial(_by_pattern, pattern)
+            self._find: LineFinder = partial(_find_pattern, pattern)
         elif case_sensitive:
             self.needle = exact_needle(query)
-            self._find = partial(_plain, query)
+            self._find = partial(_find_exact, query)
         else:
             self.needle = folded_needle(query)
-            self._find = partial(_folded, query.casefold())
+            self._find = partial(_find_folded, query.casefold())
 
     def lines(self, text: str) -> Iterator[tuple[int, str, Span]]:
         """Yield the matching lines of a text.
@@ -90,17 +90,17 @@ class LineQuery:
                 yield number, line, span
 
 
-def _by_pattern(pattern: TimedPattern, line: str) -> Span | None:
+def _find_pattern(pattern: TimedPattern, line: str) -> Span | None:
     match = pattern.search(line)
     return None if match is None else (match.start(), match.end())
 
 
-def _plain(query: str, line: str) -> Span | None:
+def _find_exact(query: str, line: str) -> Span | None:
     start = line.find(query)
     return None if start < 0 else (start, start + len(query))
 
 
-def _folded(folded: str, line: str) -> Span | None:
+def _find_folded(folded: str, line: str) -> Span | None:
     """Return the position in `line` of a match with `folded` after case folding.
 
     Folding may change lengths (ß is ss).
@@ -129,8 +129,8 @@ def preview(line: str, span: Span) -> str:
 class SearchItem(Struct, frozen=True):
     """A hit: a file, or a line of a note.
 
-    `line` counts from 1; `score` has no unit, higher is better. A hit by name has a `preview` if an
-    alias matched: that alias.
+    `line` counts from 1; `score` has no unit, higher is better. The `preview` of a hit by name is
+    the alias that matched, or None.
     """
 
     path: str

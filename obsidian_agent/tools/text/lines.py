@@ -384,7 +384,7 @@ def _add_text(
     else:
         after = edits.prepend_below_heading(text, heading, content)
     same = next(
-        (at for at, (old, new) in enumerate(zip(text, after, strict=False)) if old != new),
+        (index for index, (old, new) in enumerate(zip(text, after, strict=False)) if old != new),
         min(len(text), len(after)),
     )
     return after, after.count("\n", 0, same) + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
@@ -26,15 +26,16 @@ KEYS_WIDTH = 24
 class Help(Modal[None]):
     """The tables of all keys and all commands, with a search.
 
-    `contexts` are those of the keys that work where the focus was; they come first.
+    `focused_keys` are the ids of the keys that work where the focus was, by context. They come
+    first.
     """
 
     BINDINGS = bindings.bindings("find")
     AUTO_FOCUS = "LineEntry"
 
-    def __init__(self, contexts: Sequence[str] = ()) -> None:
+    def __init__(self, focused_keys: Mapping[str, Collection[str]] | None = None) -> None:
         super().__init__("Keys and commands")
-        self._contexts = contexts
+        self._focused_keys = focused_keys or {}
         self._query = ""
 
     def body(self) -> ComposeResult:
@@ -70,15 +71,15 @@ class Help(Modal[None]):
         words = self._query.casefold().split()
         parts: list[tuple[str, str]] = [] if words else [(f"{intro}\n", "$quiet")]
         room = max(width - KEYS_WIDTH - 1, 16)
-        for context in dict.fromkeys([*self._contexts, *CONTEXTS]):
+        for context in dict.fromkeys([*self._focused_keys, *CONTEXTS]):
             title = CONTEXTS[context]
-            if context in self._contexts:
+            keys = [key for key in KEYS if key.context == context]
+            if context in self._focused_keys:
                 title = f"Here: {title}"
-            rows = [
-                (format_keys(current_keys(self, key.id)), key.help)
-                for key in KEYS
-                if key.context == context
-            ]
+                bound = self._focused_keys[context]
+                # A key without an action is one of the widget itself.
+                keys = [key for key in keys if key.id in bound or not key.action]
+            rows = [(format_keys(current_keys(self, key.id)), key.help) for key in keys]
             parts += _section(title, rows, words, room)
         rows = [
             (f"/{command.name} {command.hint}".rstrip(), f"{command.title}: {command.help}")
@@ -90,16 +91,17 @@ class Help(Modal[None]):
         return Content.assemble(*parts).rstrip()
 
 
-def focused_contexts(node: DOMNode | None) -> list[str]:
-    """Return the contexts of the keys that a widget and those around it bind, inner ones first."""
-    contexts: dict[str, None] = {}
+def focused_keys(node: DOMNode | None) -> Mapping[str, Collection[str]]:
+    """Return the ids of the keys that a widget and those around it bind, inner contexts first."""
+    keys: dict[str, set[str]] = {}
     for parent in node.ancestors_with_self if node is not None else ():
         for bound in parent._bindings.key_to_bindings.values():  # Textual has no public getter
             for binding in bound:
-                context = (binding.id or "").partition(".")[0]
+                id = binding.id or ""
+                context = id.partition(".")[0]
                 if context in CONTEXTS and context not in ("app", "main"):
-                    contexts.setdefault(context)
-    return list(contexts)
+                    keys.setdefault(context, set()).add(id)
+    return keys
 
 
 def _section(

@@ -63,9 +63,10 @@ _OUTCOME_STYLES = {"good": "$success", "bad": "$error"}
 
 
 class HistoryRequest(Struct, frozen=True):
-    """Undo the run `run_id`, whole, back to a step of it or only `paths`; or redo.
+    """A request to undo the run `run_id`, or to redo.
 
-    `commands` are those that the run executed, which cannot be undone.
+    `what` is "undo" for the whole run or only `paths`, "step" for a return to one of its steps.
+    `commands` are the Obsidian commands that the run executed, which cannot be undone.
     """
 
     what: Literal["undo", "step", "redo"]
@@ -105,8 +106,8 @@ class HistoryList(VirtualList["HistoryEntry"]):
 class RunFile(Struct, frozen=True, kw_only=True):
     """A file, folder, command or step of a run, as one row.
 
-    `paths` are those of the file before and after the run, and can be marked; there are none for
-    other rows. `state` is what undo meets: a conflict, or that the change is undone already.
+    `paths` are those of the file before and after the run; other rows have none and cannot be
+    marked. `state` is "undone", or the conflict that an undo would meet.
     """
 
     word: str
@@ -157,8 +158,8 @@ class RunFiles(VirtualList[RunFile]):
 class History(Modal[None]):
     """The runs of the vault.
 
-    `change` carries out a request: it asks with a preview first. It reports with `show_outcome`,
-    and calls `reload` afterwards.
+    `change` is called with each request. It shows a preview and asks, reports the result with
+    `show_outcome`, and calls `reload`.
     """
 
     BINDINGS = bindings("history")
@@ -176,7 +177,9 @@ class History(Modal[None]):
     def body(self) -> ComposeResult:
         with Horizontal(id="history"):
             with Vertical(id="history-runs"):
-                yield LineEntry(placeholder="Words of the run or of its files", id="history-filter")
+                yield LineEntry(
+                    placeholder="Words of a run, or part of a path", id="history-filter"
+                )
                 yield HistoryList(empty=" No run has changed this vault yet.")
             with Vertical(id="history-run"):
                 yield Static("", id="run-title", markup=False)
@@ -267,7 +270,7 @@ class History(Modal[None]):
         if self.is_attached and entry is self._entry:
             files = self.query_one(RunFiles)
             files.empty = "   No files."
-            first = next((at for at, row in enumerate(rows) if row.paths), 0)
+            first = next((index for index, row in enumerate(rows) if row.paths), 0)
             files.set_rows(rows, first if not files.rows else None)
 
     def _rows_of(self, entry: HistoryEntry, is_cancelled: Callable[[], bool]) -> list[RunFile]:

@@ -300,7 +300,7 @@ class MainScreen(
         elif phase == "running":
             self.post_message(self.Waiting("The run has ended"))
         elif phase != "idle":
-            self.post_message(self.Waiting("The answer is there"))
+            self.post_message(self.Waiting("The answer is ready"))
 
     def plan_arrived(self, text: str) -> None:
         self.notify(text, markup=False)

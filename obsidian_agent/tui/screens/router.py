@@ -32,7 +32,7 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.tui.widgets.transcript import Citations, describe_lookup
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.events import AgentEvent, LookEvent, RunEvent
+    from obsidian_agent.agent.events import AgentEvent, ReadEvent, RunEvent
     from obsidian_agent.tui.turn.controller import TurnController, TurnView
     from obsidian_agent.tui.widgets.panes import Panes
 
@@ -131,7 +131,7 @@ class Router:
             case _:
                 assert_never(event)
 
-    def _show_lookup(self, event: LookEvent) -> None:
+    def _show_lookup(self, event: ReadEvent) -> None:
         activity, transcript = self._panes.chat.activity, self._panes.chat.transcript
         match event:
             case ToolCallStarted():

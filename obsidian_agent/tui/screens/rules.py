@@ -30,7 +30,7 @@ MAX_LINES = 30
 """Lines of the log that a report shows."""
 
 WHEN = (
-    Field("name", "What the rule is called"),
+    Field("name", "Name of the rule"),
     Field("notes", "When these notes change", optional=True, hint="tag:#done"),
     Field("time", "Or at these times, as cron fields", optional=True, hint="0 7 * * mon-fri"),
 )
@@ -39,7 +39,7 @@ WHEN = (
 class RuleList(VirtualList["Rule"]):
     """One line a rule."""
 
-    BINDINGS = [binding("list.choose", "Look")]
+    BINDINGS = [binding("list.choose", "Open")]
     DEFAULT_CSS = "RuleList { height: auto; min-height: 3; max-height: 60vh; }"
 
     def draw_row(self, row: Rule, width: int) -> Content:
@@ -49,7 +49,7 @@ class RuleList(VirtualList["Rule"]):
             (f" {terminal_text.shortened(row.name, 80)}", "$foreground"),
             (f"  {terminal_text.shortened(when, 60)}", "$quiet"),
             (f"  {terminal_text.line(action)}", "$quiet"),
-            ("  runs alone where allowed" if row.alone else "", "$warning"),
+            ("  runs without approval where allowed" if row.alone else "", "$warning"),
         )
 
 
@@ -61,7 +61,7 @@ class RulesScreen(ListScreen["Rule", None]):
     def __init__(self, make_runner: Callable[[], RuleRunner], session: Session) -> None:
         super().__init__(
             "Rules",
-            "A rule lets the plan of an action wait for you, when notes change or at a time.",
+            "When notes change or at set times, a rule makes a plan that waits for your approval.",
         )
         self._make_runner = make_runner
         self._session = session

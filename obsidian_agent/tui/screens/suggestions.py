@@ -89,7 +89,7 @@ class SuggestionActions(MacroActions):
         if chat.prompt.is_completed:
             return  # Tab is going through the names
         if len(before) < MIN_LETTERS or before.startswith("/") or "@" in before:
-            chat.likely.show_names(())
+            chat.tab_hint.show_names(())
             return
         names = await self._read_names()
         if chat.prompt.before_cursor != before:
@@ -104,7 +104,7 @@ class SuggestionActions(MacroActions):
             Suggestion(f"{match.name} ", match.length, label=match.name)
             for match in names.mentionable.complete_end(before, MAX_SUGGESTIONS)
         ]
-        chat.likely.show_names([*openings, *matches][:MAX_SUGGESTIONS])
+        chat.tab_hint.show_names([*openings, *matches][:MAX_SUGGESTIONS])
 
     def macro_named(self, message: str) -> str | None:
         """Return the name of the trusted macro that a message consists of, as far as known."""

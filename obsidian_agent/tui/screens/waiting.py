@@ -209,7 +209,8 @@ class WaitingScreen(ListScreen["PlanReview", "WaitingPlan"]):
         await self.reload()
         text = f"{counted(len(applied), 'plan')} applied."
         if left:
-            text += f" {counted(left, 'plan')} must be looked at."
+            verb = "needs" if left == 1 else "need"
+            text += f" {counted(left, 'plan')} {verb} your review."
         self.show_problem(text)
 
 
@@ -279,7 +280,7 @@ class WaitingActions(Workspace):
 
     SLASH: ClassVar[tuple[Command, ...]] = (
         Command("plans", "Waiting plans", "Proposed by rules and other programs", "waiting_plans"),
-        Command("rules", "Rules", "Let plans wait when notes change or at a time", "rules"),
+        Command("rules", "Rules", "Propose plans when notes change or at set times", "rules"),
     )
 
     def watch_inbox(self) -> None:

@@ -163,7 +163,7 @@ class Workspace(Screen[None]):
                 raise
             self.panes.note.close()
             return
-        self.panes.note.open(note, line, travels=travels)
+        self.panes.note.open(note, line, from_history=travels)
         if not quiet:
             self.panes.go("note")
         with contextlib.suppress(ObsidianAgentError):

@@ -17,10 +17,10 @@ from obsidian_agent import terminal_text
 from obsidian_agent.terminal_text import counted
 from obsidian_agent.tui.bindings import key_label
 from obsidian_agent.tui.widgets.prompt import (
-    Likely,
     MessageQueue,
     Prompt,
     Suggestions,
+    TabHint,
 )
 from obsidian_agent.tui.widgets.transcript import Transcript
 
@@ -259,7 +259,7 @@ class ChatPane(Vertical):
         yield MessageQueue()
         yield Suggestions()
         yield Prompt(id="prompt")
-        yield Likely()
+        yield TabHint()
 
     _hint_ends_with_work = False
     _overview: Overview | None = None
@@ -274,7 +274,7 @@ class ChatPane(Vertical):
     def on_mount(self) -> None:
         self.prompt.suggestions = self.query_one(Suggestions)
         self.prompt.queue = self.queue
-        self.prompt.likely = self.likely
+        self.prompt.tab_hint = self.tab_hint
         self.welcome()
 
     def welcome(self) -> None:
@@ -359,11 +359,11 @@ class ChatPane(Vertical):
 
     def show_likely(self, titles: Sequence[str]) -> None:
         """Show the titles of likely actions below the message box."""
-        self.likely.show(titles)
+        self.tab_hint.show(titles)
 
     @property
-    def likely(self) -> Likely:
-        return self.query_one(Likely)
+    def tab_hint(self) -> TabHint:
+        return self.query_one(TabHint)
 
     @property
     def usage(self) -> UsageLine:

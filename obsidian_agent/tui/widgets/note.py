@@ -1,4 +1,4 @@
-"""The note pane: a note as it reads or its source, in which text is selected for the next message.
+"""The note pane: a rendered note or its source, in which text is selected for the next message.
 
 Both views share cursor and selection, which are those of the source. `DisplayedNote` maps the rows
 of the source on the screen to positions in the note as Obsidian counts them.
@@ -21,7 +21,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
-from textual.widgets.text_area import Selection as Marked
+from textual.widgets.text_area import Selection as TextSelection
 
 from obsidian_agent import terminal_text
 from obsidian_agent.terminal_text import DisplayLine
@@ -67,7 +67,7 @@ class NoteRequested(Message):
 
 
 class LinkRequested(Message):
-    """A link was chosen: a target as it is written, and the note in which it stands ("": none)."""
+    """A link was chosen: its target as written, and the path of the note that contains it or ""."""
 
     def __init__(self, target: str, source: str = "", *, is_tag: bool = False) -> None:
         super().__init__()
@@ -181,7 +181,7 @@ class NoteArea(TextArea):
             and end == (last, len(self.document.get_line(last)))
         ):
             last = self.note.rows_of_line(min(last + 1, self.document.line_count - 1))[1]
-        self.selection = Marked((first, 0), (last, len(self.document.get_line(last))))
+        self.selection = TextSelection((first, 0), (last, len(self.document.get_line(last))))
 
     def action_select_whole(self) -> None:
         self.select_all()
@@ -239,11 +239,11 @@ class NotePane(Vertical):
         self.is_source = False
         """True while the source is displayed."""
         self._note: ReadableNote | None = None
-        self._known: LinkFacts | None = None
+        self._link_facts: LinkFacts | None = None
         self._earlier: list[Visit] = []
         self._later: list[Visit] = []
         self._matches: list[int] = []
-        """The lines (from 0) with the text that is looked for."""
+        """The 0-based lines that contain the searched text."""
         self._width = 0
 
     def compose(self) -> ComposeResult:
@@ -284,22 +284,28 @@ class NotePane(Vertical):
             or (is_canvas and note.cards is None)
         )
 
-    def open(self, note: ReadableNote, line: int | None = None, *, travels: bool = False) -> None:
+    def open(
+        self, note: ReadableNote, line: int | None = None, *, from_history: bool = False
+    ) -> None:
         """Show a note with the cursor in a 1-based line.
 
-        Without a line, the cursor stays in its line if the note is already open. Unless the user
-        `travels` back or forward, the note that was open can be gone back to.
+        Without a line, the cursor stays in its line if the note is already open. The note that was
+        open is added to the history, unless the request comes `from_history`.
         """
         index = 0
         if line is not None:
             index = line - 1
         elif note.path == self.path:
             index = self.area.note.line_at(self.area.cursor_location[0])
-        if not travels and self.path is not None and (note.path != self.path or line is not None):
+        if (
+            not from_history
+            and self.path is not None
+            and (note.path != self.path or line is not None)
+        ):
             self._earlier.append(self._here())
             self._later.clear()
         if note.path != self.path:
-            self._known = None
+            self._link_facts = None
             self._set_find("")
         keeps_folds = note.path == self.path
         self.path = note.path
@@ -311,10 +317,10 @@ class NotePane(Vertical):
         self._go_to(max(0, index), center=line is not None)
         self.post_message(self.FocusChanged())
 
-    def add_link_facts(self, path: str, known: LinkFacts) -> None:
-        """Show what is known about the links and embeds of the open note."""
+    def add_link_facts(self, path: str, facts: LinkFacts) -> None:
+        """Show which links of the open note exist, and the notes that it embeds."""
         if path == self.path:
-            self._known = known
+            self._link_facts = facts
             line = self.reading.line
             self._render_note(keeps_folds=True)
             self.reading.go_to(line)
@@ -327,10 +333,10 @@ class NotePane(Vertical):
             return
         try:
             if note.cards is not None:
-                lines = canvas_lines(note.cards, self._known, self._width)
+                lines = canvas_lines(note.cards, self._link_facts, self._width)
             else:
                 text = "\n".join(self.area.note.source)
-                lines = note_lines(text, note.properties, self._known, self._width)
+                lines = note_lines(text, note.properties, self._link_facts, self._width)
         except RecursionError:
             self.is_source = True
             return
@@ -346,7 +352,7 @@ class NotePane(Vertical):
             self.reading.go_to(line)
 
     def _go_to(self, line: int, *, center: bool = False) -> None:
-        """Put the cursor of both views into a line of the note, from 0."""
+        """Put the cursor of both views into a 0-based line of the note."""
         self.area.move_cursor((self.area.note.row_of(line), 0), center=center)
         self.reading.go_to(line, center=center)
 
@@ -360,7 +366,7 @@ class NotePane(Vertical):
 
     def close(self) -> None:
         """Close the note."""
-        self.path = self._note = self._known = None
+        self.path = self._note = self._link_facts = None
         self.area.load(DisplayedNote.of(""))
         self.reading.show(())
         self._set_find("")
@@ -431,7 +437,7 @@ class NotePane(Vertical):
         line = min(max(note.line_at(end[0]) + direction, 0), len(note.source) - 1)
         last = note.rows_of_line(note.row_of(line))[1]
         end = (last, len(area.document.get_line(last))) if direction > 0 else (note.row_of(line), 0)
-        area.selection = Marked(start, end)
+        area.selection = TextSelection(start, end)
         self.reading.go_to(line)
 
     def action_select_line(self) -> None:

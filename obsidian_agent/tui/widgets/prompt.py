@@ -103,11 +103,11 @@ class Prompt(TextEntry):
         self.suggestions: Suggestions | None = None
         """The completions that this box controls."""
         self.examples: tuple[str, ...] = ()
-        """Sentences that Tab or their number put into the empty box."""
-        self.likely: Likely | None = None
-        """The line with what Tab does."""
+        """Sentences that Tab or a digit puts into the empty box."""
+        self.tab_hint: TabHint | None = None
+        """The line that describes the effect of Tab."""
         self._completed: tuple[tuple[Suggestion, ...], int, str] | None = None
-        """The names that Tab goes through, the inserted one, and the text with it."""
+        """The names that Tab cycles through, the index of the inserted one, and the new text."""
         self.queue: MessageQueue | None = None
         """The messages that wait for the end of the current work."""
         self._sent_messages: list[str] = []
@@ -126,7 +126,7 @@ class Prompt(TextEntry):
         ):
             event.stop()
             event.prevent_default()
-        elif self._takes_example(event):
+        elif self._is_example_key(event):
             event.stop()
             event.prevent_default()
             self.text = self.examples[int(event.key) - 1]
@@ -137,7 +137,7 @@ class Prompt(TextEntry):
             event.prevent_default()
             self._entered = self.text
 
-    def _takes_example(self, event: events.Key) -> bool:
+    def _is_example_key(self, event: events.Key) -> bool:
         digits = [str(number) for number in range(1, len(self.examples) + 1)]
         return not self.text and event.key in digits
 
@@ -154,12 +154,13 @@ class Prompt(TextEntry):
         """Leave Tab to the focus order if there is nothing to complete."""
         if action != "tab":
             return True
-        return bool(self._names) or (self.likely is not None and bool(self.likely.titles))
+        return bool(self._names) or (self.tab_hint is not None and bool(self.tab_hint.titles))
 
     def action_tab(self) -> None:
-        """Insert the first name that the text before the cursor begins, and then the next ones.
+        """Complete the first name that starts with the text before the cursor.
 
-        Without names, request the form of the first likely action.
+        Pressed again, it inserts the next such name. Without names, request the form of the first
+        likely action.
         """
         names, number = self._names, 0
         if not names:
@@ -172,19 +173,19 @@ class Prompt(TextEntry):
         else:
             self.complete(names[0])
         self._completed = names, number, self.text
-        if self.likely is not None:
-            self.likely.show_names(names, number)
+        if self.tab_hint is not None:
+            self.tab_hint.show_names(names, number)
 
     @property
     def _names(self) -> tuple[Suggestion, ...]:
         """The names that Tab inserts, or the examples if there is no text."""
         if not self.text and self.examples:
             return tuple(Suggestion(example, 0, label=example) for example in self.examples)
-        return () if self.likely is None else self.likely.names
+        return () if self.tab_hint is None else self.tab_hint.names
 
     @property
     def is_completed(self) -> bool:
-        """True if the text is as Tab has completed it."""
+        """True if the text was not edited since Tab completed it."""
         return self._completed is not None and self._completed[2] == self.text
 
     def action_newline(self) -> None:
@@ -197,7 +198,7 @@ class Prompt(TextEntry):
         return self.document.get_line(row)[:column]
 
     def complete(self, suggestion: Suggestion) -> None:
-        """Replace the typed prefix of a suggestion by all of it."""
+        """Replace the typed prefix with the whole suggestion."""
         row, column = self.cursor_location
         self.replace(suggestion.insert, (row, max(0, column - suggestion.length)), (row, column))
 
@@ -288,7 +289,7 @@ class Prompt(TextEntry):
 
 
 class MessageQueue(Static):
-    """The messages that are sent when the current work ends, hidden without any."""
+    """The messages that are sent when the current work ends. Hidden while there are none."""
 
     DEFAULT_CSS = """
     MessageQueue {
@@ -385,9 +386,9 @@ class Suggestions(VirtualList[Suggestion], can_focus=False):
     def offer(
         self, suggestions: Sequence[Suggestion], prefix: str = "", *, preselect: bool = True
     ) -> None:
-        """Show suggestions for `prefix`, the text before the cursor; hide the list without any.
+        """Show suggestions for `prefix`, the text before the cursor. Without any, hide the list.
 
-        With `preselect`, Enter accepts the first one, else only one that the user moves to.
+        With `preselect`, Enter accepts the first one at once; otherwise the user must move to one.
         """
         self._prefix = prefix
         self.display = bool(suggestions)
@@ -426,11 +427,11 @@ class Suggestions(VirtualList[Suggestion], can_focus=False):
         )
 
 
-class Likely(Static):
-    """A line with what Tab does: complete a name, or open the form of a likely action."""
+class TabHint(Static):
+    """A line with the effect of Tab: complete a name, or open the form of a likely action."""
 
     DEFAULT_CSS = """
-    Likely {
+    TabHint {
         height: 1; padding: 0 2; color: $quiet; background: $surface; display: none;
         text-wrap: nowrap; text-overflow: ellipsis;
     }
@@ -441,7 +442,7 @@ class Likely(Static):
         self.titles: tuple[str, ...] = ()
         """The titles of the likeliest actions."""
         self.names: tuple[Suggestion, ...] = ()
-        """The names that the text before the cursor begins."""
+        """The names that start with the text before the cursor."""
 
     def show(self, titles: Sequence[str]) -> None:
         """Show titles of actions, unless names are displayed."""
@@ -449,7 +450,7 @@ class Likely(Static):
         self._draw(0)
 
     def show_names(self, names: Sequence[Suggestion], current: int = 0) -> None:
-        """Show names, the `current` one marked; the titles again without any."""
+        """Show names, the `current` one marked. Without names, show the titles again."""
         self.names = tuple(names)
         self._draw(current)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MAX_ENTRIES = 80
 """Entries on the screen; older ones are removed and can be brought back."""
 
-AT_ONCE = 40
+PAGE = 40
 """Older entries that are brought back at once."""
 
 MAX_SOURCES = 12
@@ -435,7 +435,7 @@ class Transcript(VerticalScroll):
         """Show another conversation, initially only its latest entries."""
         self.clear()
         self._entries = list(entries)
-        self._first = max(0, len(self._entries) - AT_ONCE)
+        self._first = max(0, len(self._entries) - PAGE)
         widgets = [_widget_of(entry) for entry in self._entries[self._first :]]
         self.mount(*([Earlier(self._first)] if self._first else []), *widgets)
         self.anchor()
@@ -444,7 +444,7 @@ class Transcript(VerticalScroll):
         """Bring back some of the entries before those on the screen."""
         if not self._first:
             return
-        start = max(0, self._first - AT_ONCE)
+        start = max(0, self._first - PAGE)
         widgets = [_widget_of(entry) for entry in self._entries[start : self._first]]
         self._first = start
         placeholder = self.query(Earlier).first()
@@ -501,7 +501,7 @@ class Transcript(VerticalScroll):
     def _prune(self) -> None:
         """Remove the oldest entries if there are too many and the latest ones are in view."""
         surplus = len(self.children) - MAX_ENTRIES
-        if surplus < AT_ONCE // 2 or self.max_scroll_y - self.scroll_y > self.size.height:
+        if surplus < PAGE // 2 or self.max_scroll_y - self.scroll_y > self.size.height:
             return
         removed = [child for child in self.children[:surplus] if child is not self._streaming]
         self._first += sum(

@@ -36,7 +36,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from obsidian_agent.vault.paths.rules import marked
+from obsidian_agent.vault.paths.rules import with_mark
 
 PATH_FLAGS: Final = getattr(os, "O_PATH", 0) | getattr(os, "O_CLOEXEC", 0)
 """Flags of a handle for queries only: it needs no read permission and wakes no FIFO or device."""
@@ -141,7 +141,7 @@ def rename_to_free(folder_fd: int, name: str, new_folder_fd: int, new_name: str)
 def rename_as_recovered(folder_fd: int, name: str, target: str) -> str:
     """Rename a file to the first free name of the form `<target> (recovered)`. Return that name."""
     for count in itertools.count(1):
-        free = marked(target, f" (recovered{'' if count == 1 else f' {count}'})")
+        free = with_mark(target, f" (recovered{'' if count == 1 else f' {count}'})")
         try:
             rename_to_free(folder_fd, name, folder_fd, free)
         except FileExistsError:

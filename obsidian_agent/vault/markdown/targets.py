@@ -31,13 +31,13 @@ _PIPED: Final = expression(rb"\[\[[^\[\]\n]*?(?<!\\)\||```|~~~|\$\$")
 _IS_LINK, _IS_TAG, _IS_PIPED_LINK, _IS_PIPED, _IS_OPEN, _IS_NOTHING = range(6)
 """The kinds of events.
 
-PIPED contains a `|`, which in a table ends the cell. OPEN is a single character that may begin a
-construct; NOTHING is text that is skipped, such as code.
+PIPED is other text with a `|`, which in a table ends the cell. OPEN is a single character that may
+begin a construct; NOTHING is text that is skipped, such as code.
 """
 _ANCHOR: Final = expression(r"\]:[ \t]*\#")
 _MAX_CACHED: Final = 50_000
 _MAX_CACHED_LENGTH: Final = 200
-"""Events with this many characters are not cached, because they hardly occur again."""
+"""Events with at least this many characters are not cached: they rarely occur twice."""
 
 _known: dict[str, tuple[int, str]] = {}
 """Kind and name of the events seen so far: most links and tags occur in very many notes."""
@@ -147,6 +147,7 @@ def _read(text: str, start: int) -> tuple[list[str], list[str], list[str]] | Non
 
     Returns None if the text needs the scanner.
     """
+    # Indents may make code blocks, which only the scanner recognizes.
     if ("\t" in text or "    " in text) and _tables(text, start) is None:
         return None
     # In a definition this is no tag.

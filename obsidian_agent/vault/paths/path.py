@@ -19,8 +19,8 @@ from obsidian_agent.errors import PathRefused
 from obsidian_agent.vault.paths import rules
 from obsidian_agent.vault.paths.rules import clean_component as clean_component
 from obsidian_agent.vault.paths.rules import collision_key as collision_key
-from obsidian_agent.vault.paths.rules import dash_illegal as dash_illegal
 from obsidian_agent.vault.paths.rules import protected as protected
+from obsidian_agent.vault.paths.rules import replace_illegal as replace_illegal
 
 MAX_DEPTH: Final = 64
 MAX_PATH_BYTES: Final = 3000
@@ -40,7 +40,7 @@ _OTHER_AGENTS_FILES: Final = (f"{OTHER_AGENTS[1:]}.json", f"{OTHER_AGENTS[1:]}.j
 _WINDOWS = os.name == "nt"
 _MAX_TEXT = 32_768
 _MAX_WINDOWS_PATH = 240
-_CLIMBS = "The path climbs with '..': write it from the vault's root."
+_LEADS_UP = "The path goes up with '..': write it from the vault's root."
 
 
 class PathUse(StrEnum):
@@ -355,8 +355,8 @@ def _components(slashed: str) -> list[str]:
 def _check_shape(text: str, slashed: str, parts: list[str], use: PathUse) -> None:
     if ".." in slashed or not slashed.isascii():
         for part in parts:
-            if rules.climbs(part):
-                raise _refused("PATH_OUTSIDE_VAULT", text, _CLIMBS)
+            if rules.leads_up(part):
+                raise _refused("PATH_OUTSIDE_VAULT", text, _LEADS_UP)
     if not parts and use is not PathUse.FOLDER:
         raise _refused(
             "PATH_INVALID", text, "The path is empty: name a file or folder inside the vault."
@@ -392,9 +392,9 @@ def _name_problem(component: str) -> tuple[str, str] | None:
             "are neither read nor changed."
         )
         return "PATH_NOT_ALLOWED", message
-    if rules.climbs(component):
-        return "PATH_OUTSIDE_VAULT", _CLIMBS
-    if not component or "/" in component or "\\" in component or rules.vanishes(component):
+    if rules.leads_up(component):
+        return "PATH_OUTSIDE_VAULT", _LEADS_UP
+    if not component or "/" in component or "\\" in component or rules.is_only_dots(component):
         return "PATH_INVALID", f"{component!r} is not a valid name for a file or folder."
     return None
 
@@ -411,12 +411,12 @@ def _check_new(
     moved_from: VaultPath | None,
 ) -> None:
     last = len(parts)
-    for at, part in enumerate(parts, 1):
+    for number, part in enumerate(parts, 1):
         flaw = _new_name_flaw(part)
-        if flaw and at == last:
+        if flaw and number == last:
             if moved_from is None or moved_from.name != part:
                 raise _refused("PATH_INVALID", text, f"The name {part!r} {flaw}.")
-        elif flaw and (exists is None or not exists(_new("/".join(parts[:at])))):
+        elif flaw and (exists is None or not exists(_new("/".join(parts[:number])))):
             raise _refused("PATH_INVALID", text, f"The folder's name {part!r} {flaw}.")
     if _WINDOWS and len("/".join(parts)) > _MAX_WINDOWS_PATH:
         raise _refused(

@@ -149,7 +149,7 @@ def _refuse_meaningless(pattern: str, text: str) -> None:
     if (odd := _NOT_IN_NAMES.search(stripped)) is not None:
         raise ConfigError(
             f"The pattern {pattern!r} has the character {odd[0]!r}, which names do not have.",
-            hint="Write ? where a name has it all the same.",
+            hint="Write ? in its place.",
         )
     if _LINK.search(text):
         raise ConfigError(

@@ -82,7 +82,7 @@ _SUBDIVISION_FLAG = expression(
 _VISIBLE_FORMATS = frozenset(
     "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
 )
-# What NFKC turns into a tilde, and into text with a slash or backslash.
+# Characters that NFKC turns into a tilde, and into text with a slash or backslash.
 _TILDES = expression("[~\uff5e]")
 _LIKE_SLASH = frozenset("\u2100\u2101\u2105\u2106\uff0f\uff3c\ufe68")
 _BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
@@ -167,10 +167,10 @@ def unreadable(text: str) -> str | None:
     return None
 
 
-def climbs(component: str) -> bool:
+def leads_up(component: str) -> bool:
     """Return True for a name that means the parent folder on some system.
 
-    These are `..`, `.. ` and compatibility forms (`．．／`, `‥`).
+    Examples are `..`, `.. ` and compatibility forms (`．．／`, `‥`).
     """
     if component.isascii() or (component[:1].isalnum() and _LIKE_SLASH.isdisjoint(component)):
         return component.rstrip() == ".."
@@ -180,10 +180,10 @@ def climbs(component: str) -> bool:
     )
 
 
-def vanishes(component: str) -> bool:
-    """Return True for a name of dots and blanks, which Win32 strips to nothing.
+def is_only_dots(component: str) -> bool:
+    """Return True for a name of dots and blanks only, which Win32 strips to nothing.
 
-    These may be compatibility forms (`…`).
+    Compatibility forms of dots (`…`) count as dots.
     """
     if component[:1].isalnum():
         return False
@@ -255,7 +255,7 @@ def _is_hidden(char: str, previous: str) -> bool:
     )
 
 
-def dash_illegal(text: str) -> str:
+def replace_illegal(text: str) -> str:
     """Replace every character that is illegal in names on some platform by `-`.
 
     The caller must refuse separators before.
@@ -271,7 +271,7 @@ def clean_component(text: str) -> str:
     nothing is left, the name is "Untitled".
     """
     cleaned = _cleaned(text)
-    if protected(cleaned) or vanishes(cleaned):
+    if protected(cleaned) or is_only_dots(cleaned):
         # It contains compatibility forms of dots, or is an 8.3 name.
         cleaned = _cleaned(unicodedata.normalize("NFKC", cleaned).replace("~", "-"))
     if is_variable(cleaned):
@@ -307,8 +307,8 @@ def _visible(text: str) -> str:
     return "".join(visible)
 
 
-def marked(name: str, mark: str) -> str:
-    """Insert `mark` before a name's extension, and truncate the stem to `MAX_NAME_BYTES` in all."""
+def with_mark(name: str, mark: str) -> str:
+    """Insert `mark` before a name's extension. The stem is truncated to fit `MAX_NAME_BYTES`."""
     ending = name[len(name) - len(extension(name)) :]
     if _size(ending) > MAX_NAME_BYTES // 2:
         ending = ""
@@ -429,15 +429,15 @@ def foreign_code(path: str, *, new: bool) -> str | None:
     parts = decoded.replace("\\", "/").split("/")
     is_deeper = len(parts) > path.count("/") + 1
     is_hidden = bool(_OVERLONG.search(path) or unreadable(decoded)) or any(
-        _has_meaning(part) for part in parts
+        _is_special(part) for part in parts
     )
     if is_hidden or (new and is_deeper):
         return "has percent codes for separators, dots or control characters"
     return None
 
 
-def _has_meaning(part: str) -> bool:
-    return part.strip() in ("", ".") or climbs(part) or protected(part)
+def _is_special(part: str) -> bool:
+    return part.strip() in ("", ".") or leads_up(part) or protected(part)
 
 
 def _decoded(text: str) -> str:

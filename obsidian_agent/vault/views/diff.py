@@ -114,9 +114,11 @@ def _opcodes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
     a, b = old[start : len(old) - end], new[start : len(new) - end]
     if len(a) == len(b):
         changed = [
-            at for at, (mine, theirs) in enumerate(zip(a, b, strict=True), start) if mine != theirs
+            index
+            for index, (mine, theirs) in enumerate(zip(a, b, strict=True), start)
+            if mine != theirs
         ]
-        if {old[at] for at in changed}.isdisjoint(new[at] for at in changed):
+        if {old[index] for index in changed}.isdisjoint(new[index] for index in changed):
             return _edited_in_place(changed)
     if not a or not b or max(len(a), len(b)) > DIFFLIB_LIMIT:
         return [("replace", start, start + len(a), start, start + len(b))]

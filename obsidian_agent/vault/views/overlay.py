@@ -22,7 +22,7 @@ from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import VaultPath, collision_key
-from obsidian_agent.vault.paths.rules import marked
+from obsidian_agent.vault.paths.rules import with_mark
 from obsidian_agent.vault.views.changes import (
     ChangeSet,
     CreateFile,
@@ -250,7 +250,7 @@ class OverlayVault(VaultView):
         name, count = path.name, 1
         while collision_key(name) in used_names:
             count += 1
-            name = marked(path.name, f" {count}")
+            name = with_mark(path.name, f" {count}")
         return paths.trash_path(name)
 
     # --- applying changes -------------------------------------------------------------------------

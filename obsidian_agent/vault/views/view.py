@@ -118,9 +118,10 @@ class VaultView(Protocol):
         ...
 
     def inventory(self, path: VaultPath) -> Inventory | None:
-        """Return the files that a move of the entry at `path` would move, to be checked before it.
+        """Return the files that move along with the entry at `path`.
 
-        Return None if there is nothing to check.
+        The executor compares them with the disk before the move. Return None if there is nothing
+        to compare.
         """
         ...
 

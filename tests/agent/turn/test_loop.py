@@ -177,7 +177,7 @@ async def test_parallel_calls_are_answered_in_their_order(
         calls(*(call("vault__readFile", path=name) for name in names)), {"text": "ok"}
     )
     events = await desk.turn(provider)
-    assert 2 <= together <= rounds.AT_ONCE == 4
+    assert 2 <= together <= rounds.MAX_PARALLEL == 4
     assert desk.person.paths() == [[name] for name in names]
     assert [(request.number, request.total) for request in desk.person.asked] == [
         (number, 5) for number in range(1, 6)
@@ -241,7 +241,7 @@ async def test_parallel_calls_are_answered_in_their_order(
         (
             {"name": "vault__readFile", "arguments": {"path": "../../etc/passwd"}},
             "PATH_OUTSIDE_VAULT",
-            "climbs",
+            "goes up",
         ),
         (
             {"name": "vault__readFile", "arguments": {"path": ".obsidian/app.json"}},

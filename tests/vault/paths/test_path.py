@@ -30,12 +30,12 @@ from obsidian_agent.vault.paths.path import (
     app_path,
     clean_component,
     config_path,
-    dash_illegal,
     from_disk,
     is_reserved,
     is_trash,
     parse,
     protected,
+    replace_illegal,
     trash_path,
 )
 from obsidian_agent.vault.paths.rules import CODE_EXTENSIONS, INSTRUCTION_FILES, MAX_CLEAN_BYTES
@@ -497,8 +497,8 @@ def test_clean_component_cuts_between_characters() -> None:
 
 
 def test_dash_illegal_replaces_one_for_one() -> None:
-    assert dash_illegal('a:b*c?d"e<f>g|h\ni') == "a-b-c-d-e-f-g-h-i"
-    assert dash_illegal("C# [x] ^y, 100% é…") == "C# [x] ^y, 100% é…"
+    assert replace_illegal('a:b*c?d"e<f>g|h\ni') == "a-b-c-d-e-f-g-h-i"
+    assert replace_illegal("C# [x] ^y, 100% é…") == "C# [x] ^y, 100% é…"
 
 
 @given(st.from_regex(rules.PLAIN.pattern, fullmatch=True))
