@@ -2,7 +2,7 @@
 
 `limited` sets the budget of the current thread or task. `check` raises `OutOfBudget` when the time
 is used up or the work was cancelled, and `spend` also when the work produces too much text. That
-exception is no `ObsidianAgentError`: code that tolerates
+exception is not an `ObsidianAgentError`: code that tolerates
 the errors of a single step must not go on after it.
 """
 

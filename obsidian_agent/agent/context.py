@@ -368,7 +368,7 @@ class Gatherer(Struct, frozen=True):
     """The search for notes to send with a message.
 
     `active`: include the open note; `matching`: number of notes that match the words. `servers` are
-    the names of MCP servers, whose resources are no notes.
+    the names of MCP servers, whose resources are not notes.
     """
 
     active: bool = False

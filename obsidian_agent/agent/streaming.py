@@ -1,6 +1,6 @@
 """Events as an asynchronous iterator.
 
-Functions below `stream` are no iterators: they accept `emit`, await it for each event and return
+Functions below `stream` are not iterators: they accept `emit`, await it for each event and return
 their result. `stream` runs them in the task that iterates, up to the next requested event.
 """
 

@@ -46,7 +46,7 @@ def unused_attachments(survey: VaultSurvey) -> Iterator[HealthFinding]:
 def _mentioned(survey: VaultSurvey, names: set[str]) -> set[str]:
     """Return the names that are written in any note, canvas, base or other text of the vault.
 
-    Plugins refer to files in ways that are no links.
+    Plugins refer to files in ways that are not links.
     """
     mentioned: set[str] = set()
     if not names:

@@ -74,7 +74,7 @@ def merge_texts(own: str, copy: str, base: str | None, names: tuple[str, str]) -
         own, copy = _body(own), _body(copy)
         old = None if old is None else _body(old)
     own_lines, copy_lines = split_lines(own), split_lines(copy)
-    # Without a base, the common lines are one from which nothing was removed.
+    # Without a base, the common lines serve as one: no line counts as removed.
     base_lines = _common_lines(own_lines, copy_lines) if old is None else split_lines(old)
     merge = _LineMerge(base_lines, own_lines, copy_lines, newline, names)
     text = head + "".join(merge.lines())
@@ -204,7 +204,7 @@ class _LineEdit(NamedTuple):
 def _combined(base: Sequence[str], own: Sequence[str], copy: Sequence[str]) -> list[str] | None:
     """Return lines with the edits of both sides, or None if two edits concern the same lines.
 
-    Edits of neighbouring lines are no conflict, unlike for `Merge3`.
+    Edits of neighbouring lines are not a conflict, unlike for `Merge3`.
     """
     if not base:
         return None

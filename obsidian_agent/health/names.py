@@ -1,4 +1,4 @@
-"""Names that are no names of notes: placeholders, dates and numbers."""
+"""Names that do not name notes: placeholders, dates and numbers."""
 
 from __future__ import annotations
 

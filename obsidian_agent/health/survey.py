@@ -76,7 +76,7 @@ class VaultSurvey:
 
     @cached_property
     def notes(self) -> list[VaultPath]:
-        """All notes that are no templates."""
+        """All notes that are not templates."""
         return [note for note in self.index.notes(ROOT) if not self.is_template(note)]
 
     @cached_property

@@ -33,7 +33,7 @@ _PLURALS: Final = (
 )
 """The usual endings of plurals, and those of their singulars."""
 _CLEAR_MAJORITY: Final = 3
-"""A spelling that is so many times as frequent as another is the one that is meant."""
+"""A spelling this many times as frequent as another counts as the intended one."""
 
 _Notes = Mapping[str, Sequence[VaultPath]]
 

@@ -402,7 +402,7 @@ class EditorConversation:
             await self._write(_in_text(question))
 
     async def _answer_question(self, question: _Question, text: str) -> bool:
-        """Accept a message as the answer to the open question. Return False if it is no answer."""
+        """Accept a message as the answer to the open question. False for another message."""
         if question.candidates:
             number = text.rstrip(".")
             if not (number.isascii() and number.isdigit()):

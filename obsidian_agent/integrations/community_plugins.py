@@ -131,7 +131,7 @@ class PluginIndex:
         return _parsed(response.content)
 
     def _write(self, plugins: PluginList) -> None:
-        """Write the list atomically. If that fails it is fetched again, which is no error."""
+        """Write the list atomically. If that fails it is fetched again, which is not an error."""
         document = {
             "fetchedAt": plugins.fetched_at.isoformat(),
             "plugins": [

@@ -47,7 +47,7 @@ _NOTES: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 class InvalidChoice(Exception):
-    """An answer that is no choice from the menu; the message is the reason."""
+    """An answer that is not a choice from the menu; the message is the reason."""
 
 
 class MenuChoice(Struct, frozen=True):

@@ -121,7 +121,7 @@ _NUMBER: Final = unicode_expression(r"-?\d{1,15}(?:\.\d{1,10})?")
 
 
 class InvalidValue(PlanError):
-    """A text that is no value of the required kind. The message names the problem and a remedy."""
+    """A text that is not a valid value of its kind. The message names the problem and a remedy."""
 
     default_code = "ARGUMENT_INVALID"
 

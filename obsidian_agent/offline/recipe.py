@@ -34,7 +34,7 @@ _Named = Literal[
     "day",
 ]
 Kind = Literal[ParameterType, _Named, "choice", "notes", "field"]
-"""The kind of an input's value, if it is no type of the plan language.
+"""The kind of an input's value, unless it is a type of the plan language.
 
 `entry` is an existing note, folder or other file; `newNote` the path of a note to create; `newName`
 a new path, by name, for the entry in the input `of`; `names` new names, or a series such as months;

@@ -152,7 +152,7 @@ class Sentence(Struct, frozen=True, dict=True):
 
     @cached_property
     def tokens(self) -> tuple[Word, ...]:
-        """The words outside quotes; those that are no names may be misspelled."""
+        """The words outside quotes; those that are not names may be misspelled."""
         return tuple(
             word if is_within(word, self._matches) else corrected(word, self.common)
             for word in tokens(self.bare[:MAX_READ])
@@ -480,7 +480,7 @@ class Sentence(Struct, frozen=True, dict=True):
 
 
 def cue_before(bare: str, spoken: Sequence[Word], position: int) -> Word | None:
-    """Return the word before a position that is no article and does not mean “folder”."""
+    """Return the word before a position that is not an article and does not mean “folder”."""
     for word in reversed([word for word in spoken if word.end <= position]):
         if _STOP.search(bare, word.end, position):
             return None

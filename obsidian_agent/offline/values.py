@@ -175,7 +175,7 @@ def _date(spec: Input, text: str, around: Surroundings) -> Any:
 
 
 def _day(text: str, around: Surroundings) -> date | None:
-    # Lazy: most values are no days.
+    # Lazy: most values are not days.
     from obsidian_agent.offline.days import parse_day
 
     return parse_day(text, around.context.now.date())
@@ -287,7 +287,7 @@ def _legal(path: str) -> str:
 def forbidden_path(text: str) -> Problem | None:
     """Return the problem of a path that plans may not use: outside the vault or protected.
 
-    Return None for any other text, even if it is no valid path.
+    Return None for any other text, even if it is not a valid path.
     """
     try:
         parse(text, PathUse.CREATE)

@@ -1,7 +1,7 @@
 """Words in any language: their stems, and the words of the menu that they mean.
 
 The meanings are those of `vocabulary.json`. A word also means what its parts mean: “Begriffsnotiz”
-is a note, and “leg … an” is “anlegen”. A word that is no other may be a misspelled one.
+is a note, and “leg … an” is “anlegen”. A word that is not another one may be a misspelled one.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def pieces(text: str, long_text: bool) -> list[Piece]:
 
 
 def parse_reference(body: str, source: str, long_text: bool = False) -> Reference | None:
-    """Parse `body`, the text between `${` and `}`. Return None if it is no reference."""
+    """Parse `body`, the text between `${` and `}`. Return None if it is not a reference."""
     path, *calls = body.split("|")
     match = _PATH.fullmatch(path.strip(" \t"))
     if match is None:

@@ -381,7 +381,7 @@ class Validated(Struct, frozen=True):
     `draft` is the plan as written if its form is right, for display. `order` and `needed` (the ids
     each step needs) are complete only for a valid plan. `risk` is the declared risk, raised to
     `computed_risk` if it was too low. `missing` are the parameters that need a value before a run;
-    they are no problem of the plan. `final`: asking a model again cannot help, or must not happen.
+    these are not problems. `final`: asking a model again cannot help, or must not happen.
     `policy` is the policy of the validation; the preview checks its changes under the same.
     """
 

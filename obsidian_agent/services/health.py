@@ -215,7 +215,7 @@ class HealthRecord:
         ]
 
     def add(self, report: HealthReport, now: datetime) -> None:
-        """Store the number of findings of a whole report. A full disk is no error here."""
+        """Store the number of findings of a whole report. A full disk is not an error here."""
         day = now.date().isoformat()
         trend = [entry for entry in self.trend() if entry[0] != day]
         trend.append((day, len(report.findings)))

@@ -268,7 +268,7 @@ class MacroStore(Struct, frozen=True):
         return {key: value for key, value in document.items() if isinstance(value, int)}
 
     def _write_counts(self, counts: Mapping[str, int]) -> None:
-        """Write the counts atomically. If that fails they are lost, which is no error."""
+        """Write the counts atomically. If that fails they are lost, which is not an error."""
         with contextlib.suppress(OSError):
             replace_file(self.usage, json.dumps(counts, ensure_ascii=False, indent=1).encode())
 

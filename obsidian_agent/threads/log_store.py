@@ -1,8 +1,8 @@
 """The conversation files of one vault, one per thread, in the user's state folder.
 
-Everything here may block. Records are appended; a rewrite drops the records that no reachable state
-needs and replaces the whole file or nothing. A kill at any moment loses nothing that `add` has
-returned from, and a power loss nothing that was written before a flush.
+Everything here may block. Records are appended. A rewrite drops superseded records and replaces the
+file atomically. If the program is killed, the records that `add` has written survive; after a power
+loss, those that were written as durable do.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def clean_title(title: str) -> str:
 
 
 def summary_of(state: ThreadState) -> ThreadSummary:
-    """Return what a list displays of a thread."""
+    """Return the summary of a thread for a list."""
     last = next(
         (entry.text for entry in reversed(state.entries) if entry.role in ("person", "model")), ""
     )
@@ -223,7 +223,7 @@ class ThreadStore(Struct, frozen=True):
     def file(self, thread_id: str) -> ThreadFile:
         """Return the file of a thread, which need not exist.
 
-        Raises `ConfigError` THREAD_NOT_FOUND if `thread_id` is no valid id.
+        Raises `ConfigError` THREAD_NOT_FOUND if `thread_id` is not a valid id.
         """
         if _ID.fullmatch(thread_id) is None:
             raise _unknown(thread_id)

@@ -1,8 +1,8 @@
 """The manager of active threads: several at once, each with its own conversation, turn and record.
 
 A front end calls `start` and subscribes to the bus. A turn belongs to the thread in which it was
-started, whatever the screen displays meanwhile. Everything is on disk at any time, so a thread is
-evicted from memory by dropping it.
+started, even if the screen displays another one meanwhile. Everything is on disk at any time, so a
+thread is evicted from memory by dropping it.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ ThreadEvent = ThreadTurnEvent | ThreadRetitled | ThreadTurnEnded
 
 
 class ThreadBus(Struct):
-    """Delivers the events of threads to all subscribers, in order. For one event loop."""
+    """A channel from the turns of threads to all subscribers, in order. For one event loop."""
 
     _subscribers: list[asyncio.Queue[ThreadEvent]] = field(default_factory=list)
 

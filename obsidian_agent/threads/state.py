@@ -1,4 +1,4 @@
-"""The state of a thread, folded from its records. Nothing else stores what a thread was like.
+"""The state of a thread, folded from its records. No other file stores a thread.
 
 A thread's file has one JSON object per line, in chronological order. `k` is the kind of the line:
 
@@ -52,7 +52,7 @@ FOLDER: Final = "Conversations"
 Record = Mapping[str, Any]
 EntryRole = Literal["person", "model", "look", "notice", "plan", "run", "failed"]
 EntryState = Literal["whole", "cut", "unsent"]
-"""`cut`: the answer was interrupted; `unsent`: the program ended before the request was sent."""
+"""`cut`: the answer was interrupted. `unsent`: the program ended before sending the request."""
 
 _MESSAGE_ROLES: Final = ("system", "user", "assistant", "tool")
 _ENTRY_ROLES: Final[Mapping[str, EntryRole]] = {

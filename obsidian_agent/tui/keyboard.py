@@ -4,7 +4,7 @@ Text that the user is typing must never answer a question that has just appeared
 answers only after the question has been on the screen for a moment without any key. Until then,
 letters continue the text that is being typed; without such a text, a key that would answer is
 ignored with a notice. This applies to every screen and pane that appears by itself, without code of
-their own. A screen that a key has opened directly (F3, the history) is no such question.
+their own. A screen that a key has opened directly (F3, the history) is not such a question.
 """
 
 from __future__ import annotations

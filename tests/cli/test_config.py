@@ -16,7 +16,7 @@ from obsidian_agent.cli.main import main
 MakeCommands = Callable[[Mapping[str, str | bytes]], Any]
 
 
-def test_settings_are_told_changed_and_put_back(
+def test_settings_are_listed_changed_and_reset(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "config.toml"
@@ -26,8 +26,8 @@ def test_settings_are_told_changed_and_put_back(
         code = main(["config", "--json", *words, "--config", str(file)])
         document = json.loads(capsys.readouterr().out)
         return code, {
-            name: (each["value"], each["source"])
-            for name, each in document.get("settings", {}).items()
+            name: (row["value"], row["source"])
+            for name, row in document.get("settings", {}).items()
         }
 
     assert config()[1]["max_tokens"] == (100, "file")
@@ -47,7 +47,7 @@ def test_settings_are_told_changed_and_put_back(
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "message"),
     [
         ("model", "gpt-5", "PROVIDER/NAME"),
         ("model", "openai/", "PROVIDER/NAME"),
@@ -60,17 +60,17 @@ def test_settings_are_told_changed_and_put_back(
         ("planning", "soon", "'auto', 'menu' or 'plan'"),
     ],
 )
-def test_a_value_that_nothing_can_use_is_refused(
-    commands: MakeCommands, name: str, value: str, told: str
+def test_an_invalid_value_is_refused(
+    commands: MakeCommands, name: str, value: str, message: str
 ) -> None:
-    here = commands({})
-    code, document = here.json("config", "set", name, value)
+    env = commands({})
+    code, document = env.json("config", "set", name, value)
     assert (code, document["errors"][0]["code"] in ("ARGUMENT_INVALID", "CONFIG_INVALID")) == (
         2,
         True,
     )
-    assert told in document["message"]
-    assert not here.config.exists()
+    assert message in document["message"]
+    assert not env.config.exists()
 
 
 @pytest.mark.parametrize(
@@ -84,10 +84,10 @@ def test_a_value_that_nothing_can_use_is_refused(
         ("share_allow", "A/**; b.md"),
     ],
 )
-def test_a_value_that_can_be_used_is_kept(commands: MakeCommands, name: str, value: str) -> None:
-    here = commands({})
-    assert here.say("config", "set", name, value).code == 0
-    assert here.say("config", "get", name).out == f"{value}\n"
+def test_a_valid_value_is_stored(commands: MakeCommands, name: str, value: str) -> None:
+    env = commands({})
+    assert env.say("config", "set", name, value).code == 0
+    assert env.say("config", "get", name).out == f"{value}\n"
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def key_file(monkeypatch: pytest.MonkeyPatch) -> None:
 SECRET = "sk-0123456789abcdef"
 
 
-def test_tables_are_told_as_they_may_stand_in_the_file(
+def test_tables_are_printed_as_in_the_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "config.toml"
@@ -110,8 +110,8 @@ def test_tables_are_told_as_they_may_stand_in_the_file(
     )
     for name in ("services", "mcp_servers"):
         assert main(["config", "get", name, "--config", str(file)]) == 0
-        told = capsys.readouterr().out
-        assert tomllib.loads(f"{name} = {told}") == {name: tomllib.loads(file.read_text())[name]}
+        output = capsys.readouterr().out
+        assert tomllib.loads(f"{name} = {output}") == {name: tomllib.loads(file.read_text())[name]}
     assert main(["config", "--json", "--config", str(file)]) == 0
     assert json.loads(capsys.readouterr().out)["settings"]["mcp_servers"]["value"] == {
         "time": {"command": "uvx", "args": ["time"]}
@@ -122,25 +122,29 @@ def test_tables_are_told_as_they_may_stand_in_the_file(
 def test_a_key_is_saved_from_standard_input_listed_by_source_and_forgotten(
     commands: MakeCommands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = commands({})
+    env = commands({})
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{SECRET}\n"))
-    said = here.say("key", "save", "openai")
-    file = here.folder / "keys.toml"
-    assert (said.code, SECRET in file.read_text(), file.stat().st_mode & 0o777) == (0, True, 0o600)
-    code, document = here.json("key", "list")
-    sources = {each["service"]: each["source"] for each in document["keys"]}
+    result = env.say("key", "save", "openai")
+    file = env.folder / "keys.toml"
+    assert (result.code, SECRET in file.read_text(), file.stat().st_mode & 0o777) == (
+        0,
+        True,
+        0o600,
+    )
+    code, document = env.json("key", "list")
+    sources = {row["service"]: row["source"] for row in document["keys"]}
     assert (code, sources["openai"], sources["anthropic"]) == (0, "file", None)
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    listed = here.say("key", "list")
-    forgotten = here.json("key", "forget", "openai")
+    listed = env.say("key", "list")
+    forgotten = env.json("key", "forget", "openai")
     assert forgotten == (0, {"service": "openai", "source": "environment"})
     assert SECRET not in file.read_text()
-    for text in (*said[1:], str(document), *listed[1:], str(forgotten)):
+    for text in (*result[1:], str(document), *listed[1:], str(forgotten)):
         assert SECRET not in text
 
 
 @pytest.mark.usefixtures("key_file")
-@pytest.mark.parametrize(("arguments", "typed", "told"), [
+@pytest.mark.parametrize(("arguments", "typed", "message"), [
     (["save", "opneai"], "x\n", "Did you mean 'openai'?"),
     (["save", "openai"], "\n", "This is not a key."),
     (["save", "openai", SECRET], "", "not accepted on the command line"),
@@ -150,11 +154,11 @@ def test_a_key_comes_from_nowhere_else(
     monkeypatch: pytest.MonkeyPatch,
     arguments: list[str],
     typed: str,
-    told: str,
+    message: str,
 ) -> None:
-    here = commands({})
+    env = commands({})
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
-    said = here.say("key", *arguments)
-    assert (said.code, told in said.err) == (2, True)
-    assert SECRET not in said.err
-    assert not (here.folder / "keys.toml").exists()
+    result = env.say("key", *arguments)
+    assert (result.code, message in result.err) == (2, True)
+    assert SECRET not in result.err
+    assert not (env.folder / "keys.toml").exists()

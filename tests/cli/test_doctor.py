@@ -25,7 +25,7 @@ class Patient:
         self.do("index")
 
     def do(self, *command: str) -> int:
-        place = [
+        options = [
             "--vault",
             str(self.vault),
             "--state-dir",
@@ -34,19 +34,19 @@ class Patient:
             str(self.config),
             "--json",
         ]
-        return main([*command, *place])
+        return main([*command, *options])
 
     @property
     def state(self) -> Path:
-        (found,) = (self.folder / "s" / "vaults").iterdir()
-        return found
+        (state,) = (self.folder / "s" / "vaults").iterdir()
+        return state
 
     def checks(self) -> dict[str, tuple[bool, str]]:
         self._capsys.readouterr()
         code = self.do("doctor")
-        told = json.loads(self._capsys.readouterr().out)
-        assert (code == 0) == told["ok"]
-        return {check["name"]: (check["ok"], check["detail"]) for check in told["checks"]}
+        document = json.loads(self._capsys.readouterr().out)
+        assert (code == 0) == document["ok"]
+        return {check["name"]: (check["ok"], check["detail"]) for check in document["checks"]}
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_all_is_well(patient: Patient) -> None:
     assert checks["index"][1] == "1 file"
     assert "limit" in checks["watcher"][1] or "system" in checks["watcher"][1]
     (patient.vault / "b.md").write_text("edited since\n")
-    assert patient.checks()["journal and disk"][0], "what a person wrote since is nothing to mend"
+    assert patient.checks()["journal and disk"][0], "a later edit is not a defect"
 
 
 def _change(file: Path, old: str, new: str) -> None:
@@ -97,7 +97,7 @@ def _leave_behind(patient: Patient) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_found_and_said(
+def test_a_defect_is_reported_by_its_check_alone(
     patient: Patient,
     harm: Callable[[Patient], object],
     check: str,

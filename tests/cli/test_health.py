@@ -26,11 +26,11 @@ FILES = {
 @pytest.fixture
 def call(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> Call:
     vault = make_vault(FILES).real_path
-    places = ["--vault", vault, "--state-dir", str(tmp_path / "state")]
+    options = ["--vault", vault, "--state-dir", str(tmp_path / "state")]
 
     def run(*arguments: str) -> tuple[int, Any]:
         config = ["--config", str(tmp_path / "none.toml")]
-        code = main([*arguments, "--json", *places, *config])
+        code = main([*arguments, "--json", *options, *config])
         return code, json.loads(capsys.readouterr().out)
 
     return run
@@ -54,14 +54,14 @@ def test_findings_are_printed_with_evidence_and_repairs(call: Call) -> None:
     }
 
 
-def test_one_kind_can_be_asked_for_and_an_unknown_one_is_an_error(call: Call) -> None:
+def test_findings_are_filtered_by_kind_and_an_unknown_kind_is_an_error(call: Call) -> None:
     code, document = call("health", "--only", "empty-note")
     assert (code, document["counts"]) == (1, {"empty-note": 1})
     code, document = call("health", "--only", "dust")
     assert (code, document["errors"][0]["code"]) == (2, "USAGE")
 
 
-def test_an_ignored_finding_is_left_out_until_it_is_wanted_again(call: Call) -> None:
+def test_an_ignored_finding_is_hidden_until_it_is_unignored(call: Call) -> None:
     _, document = call("health", "--only", "empty-note")
     finding = document["findings"][0]["id"]
     call("health", "--ignore", finding, "--reason", "filled later")
@@ -73,7 +73,7 @@ def test_an_ignored_finding_is_left_out_until_it_is_wanted_again(call: Call) -> 
     assert call("health", "--only", "empty-note")[0] == 1
 
 
-def test_the_plan_repairs_what_is_without_doubt_and_is_undone(call: Call, tmp_path: Path) -> None:
+def test_the_plan_holds_the_clear_repairs_and_is_undone(call: Call, tmp_path: Path) -> None:
     plan = tmp_path / "repairs.json"
     call("health", "--plan", str(plan))
     vault = tmp_path / "vault"
@@ -84,7 +84,7 @@ def test_the_plan_repairs_what_is_without_doubt_and_is_undone(call: Call, tmp_pa
     assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
 
 
-def test_rules_for_properties_are_printed_as_they_are_declared(call: Call, tmp_path: Path) -> None:
+def test_the_rules_for_properties_are_printed_as_in_their_file(call: Call, tmp_path: Path) -> None:
     vault = tmp_path / "vault"
     for number in range(12):
         kind = "ab"[number % 2]
@@ -127,12 +127,12 @@ def test_every_repair_is_previewed_run_and_undone(
     make_vault: MakeVault, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = Path(make_vault(MESSY).real_path)
-    places = ["--vault", str(root), "--state-dir", str(tmp_path / "state")]
+    options = ["--vault", str(root), "--state-dir", str(tmp_path / "state")]
     files = {path for path in root.rglob("*") if path.is_file()}
     before = {path: path.read_bytes() for path in files}
 
     def call(*arguments: str) -> Any:
-        main([*arguments, "--json", *places, "--config", str(tmp_path / "none.toml")])
+        main([*arguments, "--json", *options, "--config", str(tmp_path / "none.toml")])
         return json.loads(capsys.readouterr().out)
 
     def is_unchanged() -> bool:

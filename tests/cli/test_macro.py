@@ -1,4 +1,4 @@
-"""macro from the command line: kept, shown, run and exchanged without a model."""
+"""macro from the command line: saved, printed, run and exchanged without a model."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ DELETE = {
         ({"name": "../../x[/]", "plan": PLAN}, ["x-.json"]),
     ],
 )
-def test_a_macro_of_strangers_neither_runs_by_itself_nor_leaves_its_folder(
+def test_an_imported_macro_neither_runs_by_itself_nor_leaves_its_folder(
     call: Call, tmp_path: Path, document: dict[str, Any], kept: list[str]
 ) -> None:
     """An imported macro is judged by its steps, not its claims, and stored under a name of ours."""

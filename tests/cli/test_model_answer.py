@@ -1,3 +1,5 @@
+"""`ask` with a model: the document, the exit codes, and services that fail."""
+
 from __future__ import annotations
 
 import json
@@ -27,8 +29,8 @@ def ask(make_vault: MakeVault, tmp_path: Path) -> Any:
 
     def ask(*answers: dict[str, Any], as_json: bool = True, share: Sequence[str] = ()) -> int:
         script = tmp_path / "answers.jsonl"
-        script.write_text("\n".join(json.dumps(each) for each in answers), encoding="utf-8")
-        place = [
+        script.write_text("\n".join(json.dumps(answer) for answer in answers), encoding="utf-8")
+        options = [
             "--vault",
             vault,
             "--state-dir",
@@ -38,37 +40,37 @@ def ask(make_vault: MakeVault, tmp_path: Path) -> Any:
         ]
         shared = [word for path in share for word in ("--share", path)]
         model = ["--model", f"scripted/{script}", *(["--json"] if as_json else [])]
-        return main(["ask", "What about the garden?", *model, *shared, *place])
+        return main(["ask", "What about the garden?", *model, *shared, *options])
 
     return ask
 
 
 def test_the_document(ask: Any, capsys: pytest.CaptureFixture[str]) -> None:
     code = ask(READ, {"text": "Water \x1b[8mthem.", "usage": [70, 5]}, share=("Garden.md",))
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     assert code == Exit.DONE
-    assert json.loads(told.out) == {
+    assert json.loads(output.out) == {
         "answer": "Water \x1b[8mthem.",
         "sources": ["Garden.md"],
         "usage": {"promptTokens": 70, "completionTokens": 5},
         "outcome": "done",
     }
-    assert "Not shared with scripted/" in told.err
-    assert "Finance/bank.md" in told.err
+    assert "Not shared with scripted/" in output.err
+    assert "Finance/bank.md" in output.err
 
 
-def test_for_people_the_answer_is_streamed_and_harmless(
+def test_on_a_terminal_the_answer_is_streamed_and_harmless(
     ask: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = ask(READ, {"text": "Water \x1b[8mthem."}, as_json=False, share=("**",))
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     assert code == Exit.DONE
-    assert told.out.splitlines()[0] == "Let me look."
-    assert "Water" in told.out
-    assert "\x1b" not in told.out
-    sources = next(line for line in told.err.splitlines() if line.startswith("From "))
+    assert output.out.splitlines()[0] == "Let me look."
+    assert "Water" in output.out
+    assert "\x1b" not in output.out
+    sources = next(line for line in output.err.splitlines() if line.startswith("From "))
     assert {"Garden.md", "Finance/bank.md"} <= set(sources.removeprefix("From ").split(", "))
-    assert "Read files" in told.err
+    assert "Read files" in output.err
 
 
 def test_no_plan_is_made(ask: Any, capsys: pytest.CaptureFixture[str]) -> None:

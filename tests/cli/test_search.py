@@ -49,7 +49,7 @@ def test_search_by_default_looks_for_names_first(call: Call) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "found"),
+    ("arguments", "paths"),
     [
         (["rose", "--mode", "content"], ["Else.md", "Garden.md"]),
         (["#plant", "--mode", "tag"], ["Else.md"]),
@@ -59,9 +59,9 @@ def test_search_by_default_looks_for_names_first(call: Call) -> None:
         (["rose", "--mode", "content", "--limit", "1", "--offset", "1"], ["Garden.md"]),
     ],
 )
-def test_modes_and_pages(call: Call, arguments: list[str], found: list[str]) -> None:
+def test_modes_and_pages(call: Call, arguments: list[str], paths: list[str]) -> None:
     _, document = call("search", *arguments)
-    assert sorted(item["path"] for item in document["items"]) == found
+    assert sorted(item["path"] for item in document["items"]) == paths
 
 
 def test_a_limit_out_of_range_is_refused(call: Call) -> None:
@@ -77,9 +77,7 @@ def test_index_counts_what_it_knows(call: Call) -> None:
         assert figures == {"notes": 2, "files": 3, "links": 3, "unresolved": 1, "tags": 1}
 
 
-def test_what_the_index_leaves_in_the_state_folder_is_for_nobody_else(
-    make_vault: MakeVault, tmp_path: Path
-) -> None:
+def test_the_folders_of_the_state_are_private(make_vault: MakeVault, tmp_path: Path) -> None:
     vault = make_vault({"a.md": "one"}).real_path
     state = tmp_path / "deep/state"
     before = os.umask(0o022)

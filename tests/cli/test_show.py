@@ -18,11 +18,11 @@ Call = Callable[..., tuple[int, Any]]
 @pytest.fixture
 def call(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> Call:
     files = {"Inbox.md": "# Inbox\n", "Home.md": "[[Inbox]]\n"}
-    places = ["--vault", make_vault(files).real_path, "--state-dir", str(tmp_path / "state")]
+    options = ["--vault", make_vault(files).real_path, "--state-dir", str(tmp_path / "state")]
 
     def run(*arguments: str) -> tuple[int, Any]:
         config = ["--config", str(tmp_path / "none.toml")]
-        code = main([*arguments, "--json", *places, *config])
+        code = main([*arguments, "--json", *options, *config])
         return code, json.loads(capsys.readouterr().out)
 
     return run

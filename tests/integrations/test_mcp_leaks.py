@@ -21,7 +21,7 @@ from mcp import Client
 from obsidian_agent.agent.turn.tool_round import Scrubber
 from obsidian_agent.bootstrap import Wiring, build_shared_vault
 from obsidian_agent.integrations.mcp_server import Calls, server
-from obsidian_agent.integrations.shared_vault import FOLLOWED_BY_LINKS
+from obsidian_agent.integrations.shared_vault import UPDATES_LINKS
 from obsidian_agent.tools.core.tool import Tool
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -320,7 +320,7 @@ async def test_a_client_learns_nothing_from_what_runs_and_what_is_refused(
     tmp_path: Path, seed: int
 ) -> None:
     """Two things do tell: a link in a hidden note that had to follow, and a name that is taken."""
-    tools = [tool for tool in TOOLS.values() if tool.name not in FOLLOWED_BY_LINKS]
+    tools = [tool for tool in TOOLS.values() if tool.name not in UPDATES_LINKS]
     caller, different, ran = Caller(seed, tools), [], 0
     for batch in range(CALLS // 10):
         folder = tmp_path / str(batch)

@@ -1,4 +1,4 @@
-"""The law of forms: a plan is computed from exactly the displayed values, however they came in."""
+"""The law of forms: a plan is computed from exactly the displayed values, wherever they come from."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ class World:
         self.turn: OfflineTurn = desk.planner.turn(request)
         self.around: Surroundings = self.turn.around
 
-    def sample(self, wanted: Input, displayed: Mapping[str, str]) -> str:
+    def sample(self, spec: Input, displayed: Mapping[str, str]) -> str:
         """Return a text that the field accepts beside the displayed ones."""
-        if wanted.kind == "heading":
-            note = displayed.get(wanted.of or "") or "Projects/Website.md"
+        if spec.kind == "heading":
+            note = displayed.get(spec.of or "") or "Projects/Website.md"
             return headings(ACTIVE if note == THIS_NOTE else note, self.around)[0]
-        if wanted.kind == "choice":
-            return next(iter(wanted.options))
-        return SAMPLES[wanted.kind]
+        if spec.kind == "choice":
+            return next(iter(spec.options))
+        return SAMPLES[spec.kind]
 
     def plan(self, recipe: Recipe, texts: Mapping[str, Any]) -> dict[str, Any]:
         verdict = self.turn.propose(plain(recipe), texts)
@@ -89,14 +89,14 @@ def displayed_plan(recipe: Recipe, texts: Mapping[str, str], around: Surrounding
     bare = recipe.model_copy(
         update={
             "inputs": {
-                name: wanted.model_copy(update={"default": None, "optional": True})
-                for name, wanted in recipe.inputs.items()
+                name: spec.model_copy(update={"default": None, "optional": True})
+                for name, spec in recipe.inputs.items()
             }
         }
     )
-    for name, wanted in sorted(recipe.inputs.items(), key=lambda item: bool(item[1].of)):
-        if not is_blank(wanted, texts[name]) or wanted.default is not None:
-            values[name] = read(wanted, texts[name], around, values)
+    for name, spec in sorted(recipe.inputs.items(), key=lambda item: bool(item[1].of)):
+        if not is_blank(spec, texts[name]) or spec.default is not None:
+            values[name] = read(spec, texts[name], around, values)
     return fill(bare, values).to_json()
 
 
@@ -105,8 +105,8 @@ def named_in(recipe: Recipe, note: str | None) -> dict[str, str]:
     kinds = ("note", "entry", "notes")
     return {
         name: note
-        for name, wanted in recipe.inputs.items()
-        if note is not None and wanted.kind in kinds
+        for name, spec in recipe.inputs.items()
+        if note is not None and spec.kind in kinds
     }
 
 
@@ -122,26 +122,26 @@ def test_the_plan_is_computed_from_exactly_the_displayed_values(
     world = World(make_vault, active)
     assert len(packaged()) > 70
     for recipe in packaged():
-        said = named_in(recipe, note)
+        spoken = named_in(recipe, note)
         form = Form(recipe, world.around)
-        fields = form.fields(said)
+        fields = form.fields(spoken)
         displayed = {field.name: field.value for field in fields}
         for field in fields:
             if not displayed[field.name].strip() and not field.optional:
-                wanted = recipe.inputs[field.name]
-                displayed[field.name] = world.sample(wanted, displayed)
-        wrong = {name: each for name, each in form.judge(displayed).items() if each.wrong}
+                spec = recipe.inputs[field.name]
+                displayed[field.name] = world.sample(spec, displayed)
+        wrong = {name: check for name, check in form.judge(displayed).items() if check.wrong}
         assert not wrong, (recipe.name, displayed, wrong)
         plan = world.plan(recipe, displayed)
         assert plan == displayed_plan(recipe, displayed, world.around), recipe.name
-        # The command line and a picked candidate give only what was said or is missing.
-        given = {
+        # The command line and a picked candidate give only what the sentence says, or what is missing.
+        texts = {
             name: text
             for name, text in displayed.items()
-            if name in said or recipe.inputs[name].needed
+            if name in spoken or recipe.inputs[name].needed
         }
         if active is not None or all(text != ACTIVE for text in recipe.defaults.values()):
-            assert world.plan(recipe, given) == plan, recipe.name
+            assert world.plan(recipe, texts) == plan, recipe.name
         assert (ACTIVE in str(plan["steps"])) == (THIS_NOTE in displayed.values()), recipe.name
 
 
@@ -152,13 +152,13 @@ def test_each_option_and_each_optional_value_holds_as_it_is_displayed(
     for recipe in packaged():
         form = Form(recipe, world.around)
         full = {field.name: field.value for field in form.fields({})}
-        for name, wanted in recipe.inputs.items():
+        for name, spec in recipe.inputs.items():
             if not full[name].strip():
-                full[name] = world.sample(wanted, full)
-        for name, wanted in recipe.inputs.items():
-            for text in wanted.options or (full[name],):
+                full[name] = world.sample(spec, full)
+        for name, spec in recipe.inputs.items():
+            for text in spec.options or (full[name],):
                 displayed = {**full, name: text}
-                assert not any(each.wrong for each in form.judge(displayed).values())
+                assert not any(check.wrong for check in form.judge(displayed).values())
                 expected = displayed_plan(recipe, displayed, world.around)
                 assert world.plan(recipe, displayed) == expected, (recipe.name, name, text)
 
@@ -170,9 +170,9 @@ def test_a_cleared_field_is_either_no_value_or_refused_and_never_the_default(
     for recipe in packaged():
         form = Form(recipe, world.around)
         full = {field.name: field.value for field in form.fields({})}
-        for name, wanted in recipe.inputs.items():
-            if not full[name].strip() and wanted.needed:
-                full[name] = world.sample(wanted, full)
+        for name, spec in recipe.inputs.items():
+            if not full[name].strip() and spec.needed:
+                full[name] = world.sample(spec, full)
         for name in recipe.inputs:
             cleared = {**full, name: ""}
             verdict = world.turn.propose(plain(recipe), cleared)
@@ -191,9 +191,9 @@ def test_the_form_of_a_saved_action_runs_with_exactly_the_displayed_values(
     world = World(make_vault)
     for recipe in packaged():
         full = {field.name: field.value for field in Form(recipe, world.around).fields({})}
-        for name, wanted in recipe.inputs.items():
+        for name, spec in recipe.inputs.items():
             if not full[name].strip():
-                full[name] = world.sample(wanted, full)
+                full[name] = world.sample(spec, full)
         macro = Macro("mine", ActionPlan.model_validate(world.plan(recipe, full)))
         fields = Form(from_macro(macro), world.around).fields({})
         displayed = {field.name: field.value for field in fields}

@@ -2,7 +2,7 @@
 
 No content of a note leaves the machine unless a rule or an answer of the user covers it: this very
 file, or a folder named on the screen, at the level displayed there. Permission for the matching
-lines of a search is no permission for the note.
+lines of a search is not permission for the note.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ class Agent(Struct, frozen=True):
     def _commands(self, context: RunContext) -> tuple[AppCommand, ...]:
         """Return the commands of Obsidian that a plan may run; () if Obsidian does not answer.
 
-        Their names are no content of notes, so they need no permission.
+        Their names are not content of notes, so they need no permission.
         """
         if self.dry_run is None or not (context.runs_commands and self.policy.allow_commands):
             return ()

@@ -235,7 +235,7 @@ class Delta:
         )
 
     def notes_with_references(self) -> list[VaultPath]:
-        """Return the notes with references that are no links of the graph."""
+        """Return the notes with references that are not links of the graph."""
         return [path for path in self.files.values() if self.facts[path.text].references]
 
     def files_linking_name(self, name: str) -> list[VaultPath]:
@@ -340,7 +340,7 @@ class VaultIndex(ABC):
 
     @abstractmethod
     def notes_with_references(self) -> list[VaultPath]:
-        """Return the notes with references that are no links of the graph (`references.py`)."""
+        """Return the notes with references that are not links of the graph (`references.py`)."""
 
     @abstractmethod
     def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteContent]:

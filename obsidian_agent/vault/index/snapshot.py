@@ -123,7 +123,7 @@ class Snapshot:
 
     @cached_property
     def notes_with_references(self) -> list[str]:
-        """The paths of the notes with references that are no links of the graph, sorted."""
+        """The paths of the notes with references that are not links of the graph, sorted."""
         return [self.paths[file] for file, flags in enumerate(self.flags) if flags & REFERS]
 
     def packed(self, file: int) -> PackedText:

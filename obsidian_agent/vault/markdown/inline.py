@@ -115,7 +115,7 @@ def read_destination(raw: bytes, start: int) -> tuple[str, str, int, int]:
 
 
 def tag_name(name: str) -> str:
-    """Return the name of the tag in the characters after a `#`; "" if they are no tag."""
+    """Return the name of the tag in the characters after a `#`; "" if they are not a tag."""
     if not name.isascii() and (stop := _NOT_IN_TAG.search(name)):
         name = name[: stop.start()]
     name = name.rstrip("/")

@@ -387,7 +387,7 @@ class _Scanner:
         return False
 
     def _enter_item(self, indent: int, body: str, items: list[_Item]) -> int | None:
-        """Add a list item to those around the next lines. Return its depth, None if it is no item.
+        """Add a list item to those around the next lines. Return its depth, or None.
 
         Two columns of indentation are enough for a level.
         """

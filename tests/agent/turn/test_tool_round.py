@@ -1,3 +1,5 @@
+"""Results and errors of tool calls, as the model gets them."""
+
 from __future__ import annotations
 
 import json
@@ -50,7 +52,7 @@ def test_an_error_is_a_small_object() -> None:
     assert [problem["message"] for problem in two["problems"]] == ["First.", "Second in …"]
 
 
-def test_contents_stand_by_themselves() -> None:
+def test_each_content_has_a_fence_of_its_own() -> None:
     document = {
         "files": [
             {"path": "a.md", "content": 'Line 1\n"quoted"\n', "size": 9},
@@ -68,7 +70,7 @@ def test_contents_stand_by_themselves() -> None:
     )
 
 
-def test_what_is_far_too_long_is_cut_visibly() -> None:
+def test_a_long_content_is_truncated_with_a_mark() -> None:
     text = result_text("result", {"path": "a.md", "content": "x" * (MAX_CHARACTERS + 1234)}, "m4rk")
     assert "[truncated: 1,234 more characters" in text
     assert len(text) < MAX_CHARACTERS + 500

@@ -1,4 +1,4 @@
-"""Every path of a file."""
+"""All paths of a file."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def test_a_file_is_known_by_its_links_and_hard_links(make_vault: MakeVault, tmp_
     os.symlink("../outside.md", root / "out.md")
     names = FileNames(store)
 
-    def of(text: str) -> tuple[str, set[str]]:
+    def names_of(text: str) -> tuple[str, set[str]]:
         first, *others = (name.text for name in names(parse(text, PathUse.READ)))
         return first, set(others)
 
-    assert of("a.md") == ("a.md", {"Deep/hard.md"})
-    assert of("way.md") == ("way.md", {"Deep/hard.md", "a.md"})
+    assert names_of("a.md") == ("a.md", {"Deep/hard.md"})
+    assert names_of("way.md") == ("way.md", {"Deep/hard.md", "a.md"})
     for text in ("Deep/b.md", "Deep", "c.md", "out.md", "nothing.md", "No/nothing.md"):
-        assert of(text) == (text, set())
+        assert names_of(text) == (text, set())
