@@ -43,7 +43,6 @@ _PROSE_WORDS: Final = 6
 _UNUSED_WORDS: Final = unicode_expression("s?l(?:s*l)*")
 """A stretch of unused words ("l"), with function words ("s") before and between them."""
 _ARTICLES: Final = frozenset({"the", "a", "an", "and"})
-_NAMING: Final = "folder tag from path paths query addTags removeTags remove find"
 _ARGUMENTS: Final[Mapping[str, Kind]] = {
     **dict.fromkeys(("content", "text", "template", "preview", "replace", "set"), "text"),
     **dict.fromkeys(

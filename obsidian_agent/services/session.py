@@ -138,11 +138,6 @@ class Session:
         return AnsweringPlanner(self.offline)
 
     @property
-    def planner_name(self) -> str:
-        """The name of the planner: a model's, or that of the offline planner."""
-        return self.planner.name
-
-    @property
     def conversation(self) -> Conversation:
         """The conversation with the model that `turn` continues."""
         if self._conversation is None:

@@ -268,7 +268,7 @@ def test_the_open_note_may_wish_for_the_model_that_plans(
     session.vault.focus = Focus("Wish.md")
     assert isinstance(session.planner, MenuPlanner)
     assert isinstance(session.planner.otherwise, PlainAgent)
-    assert session.planner_name == "openai/a"
+    assert session.planner.name == "openai/a"
     made = session.planner.otherwise.agent()
     assert made.provider.name == name
     assert [problem.code for problem in made.config.notices] == told

@@ -454,7 +454,7 @@ async def test_a_first_start_offers_the_model_that_runs_here_once_and_writes_the
         await app.settle()
         assert 'model = "ollama/qwen3:4b"' in file.read_text()
         assert "ollama/qwen3:4b is used from now on." in app.transcript()
-        assert app.session.planner_name == "ollama/qwen3:4b"
+        assert app.session.planner.name == "ollama/qwen3:4b"
     async with real(tmp_path, settings=LiveSettings.load(file, {}), first_start=True) as app:
         await app.until(lambda: "recovery" not in {worker.group for worker in app.app.workers})
         assert app.app.screen is app.main

@@ -103,11 +103,6 @@ class DiffView(ScrollView, can_focus=True):
         self._is_at_start = True
         self._go_to_start()
 
-    def show_message(self, message: str) -> None:
-        """Show a message instead of a diff."""
-        self.message = message
-        self._set(Diff())
-
     def _set(self, diff: Diff) -> None:
         self.diff = diff
         self._marks.clear()
