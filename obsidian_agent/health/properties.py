@@ -437,7 +437,8 @@ def _value_finding(
         ),
         repair=Repair(
             (_renaming(name, text, usual), _renaming(name, usual, text)),
-            preselected=is_clear and same_letters,
+            # One letter is a symbol, whose case counts.
+            preselected=is_clear and same_letters and len(text) > 1,
         ),
     )
 

@@ -27,8 +27,8 @@ _PLURALS: Final = (
     (re.compile(r"(?<=\w\w\w)es\Z"), ""),
     (re.compile(r"(?<=\w\w\w)ies\Z"), "y"),
     (re.compile(r"(?<=\w\w\w)es\Z"), "is"),
-    (re.compile(r"(?<=\w{5})e\Z"), ""),
-    (re.compile(r"(?<=\w{5})en\Z"), ""),
+    (re.compile(r"(?<=\w{4})e\Z"), ""),
+    (re.compile(r"(?<=\w{4})en\Z"), ""),
     (re.compile(r"(?<=\w\w\we)n\Z"), ""),
 )
 """The usual endings of plurals, and those of their singulars."""
