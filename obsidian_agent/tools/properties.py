@@ -314,7 +314,8 @@ class RenameValueInput(NotesInput):
 def rename_value(args: RenameValueInput, ctx: ToolContext) -> Proposal[RenamePropertyOutput]:
     """Rename values of a property in a note, some notes or a folder, or merge several into one.
 
-    Queries follow when they are renamed in the whole vault. For tags use vault.renameTag.
+    Queries follow when they are renamed in the whole vault. A note whose properties cannot be
+    changed safely is skipped. For tags use vault.renameTag.
     """
     name = args.property.casefold()
     if name in ("tag", "tags"):
@@ -323,6 +324,7 @@ def rename_value(args: RenameValueInput, ctx: ToolContext) -> Proposal[RenamePro
     old = frozenset(args.from_) - {args.to}
     files: list[str] = []
     changes: list[ModifyFile] = []
+    warnings: list[Problem] = []
     for path in args.notes(ctx):
         values = _replaced_values(index.facts(path).properties, name, old, args.to)
         if not values:
@@ -330,14 +332,20 @@ def rename_value(args: RenameValueInput, ctx: ToolContext) -> Proposal[RenamePro
         path = paths.parse(path.text, PathUse.UPDATE)
         text = read_text(ctx.view, path)
         values = _replaced_values(read_properties(text), name, old, args.to)
-        changes.append(ModifyFile(path, encode(edit_properties(text, set=values))))
+        try:
+            changed = edit_properties(text, set=values)
+        except VaultError as error:
+            message = f"{path} is skipped: {error.message}"
+            warnings.append(Problem(error.code, message, path=path.text))
+            continue
+        changes.append(ModifyFile(path, encode(changed)))
         files.append(path.text)
         ctx.show(changes)
     rename = ValueInQueries(args.property, old, args.to)
     is_partial = args.path is not None or args.files is not None or bool(args.folder)
-    queries = update_queries(ctx, rename, changes, is_partial=is_partial)
+    queries = update_queries(ctx, rename, changes, is_partial=is_partial or bool(warnings))
     files = sorted({*files, *(path.text for path in queries.counts)})
-    warnings = list(queries.warnings)
+    warnings += queries.warnings
     if not files and not warnings:
         listed = ", ".join(f"“{value}”" for value in args.from_)
         message = f"No note has {listed} in “{args.property}”, so nothing is renamed."

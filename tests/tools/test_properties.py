@@ -309,3 +309,9 @@ def test_a_value_that_no_note_has_and_tags_are_refused(bench):
     assert vault.warnings == ["TEXT_NOT_FOUND"]
     call = {"property": "tags", "from": ["a"], "to": "b"}
     assert vault.refusal("vault.renameValue", **call) == "ARGUMENT_INVALID"
+
+
+def test_a_note_with_a_property_twice_does_not_stop_the_renaming_of_a_value(bench):
+    vault = bench({"A.md": "---\ns: a\n---\n", "B.md": "---\ns: x\ns: a\n---\n"})
+    done = vault.run("vault.renameValue", **{"property": "s", "from": ["a"]}, to="b")
+    assert (done["files"], vault.warnings) == (["A.md"], ["FRONTMATTER_INVALID"])
