@@ -133,6 +133,8 @@ class EditorAgent:
         try:
             desk, thread = await asyncio.to_thread(open_thread)
         except ObsidianAgentError as error:
+            if thread_id is not None:  # clients then begin another session
+                raise RequestError.resource_not_found(thread_id) from error
             raise RequestError.invalid_params({"details": error.message}) from error
         conversation = EditorConversation(self._client, desk, thread, self._options)
         self._conversations[conversation.id] = conversation

@@ -366,8 +366,9 @@ async def test_a_conversation_is_loaded_again(make_vault: MakeVault, tmp_path: P
         await editor.connection.load_session(cwd="/", session_id=session, mcp_servers=[])
         kinds = [update["sessionUpdate"] for update in editor.updates]
         assert "user_message_chunk" in kinds
-        with pytest.raises(RequestError):
+        with pytest.raises(RequestError) as refused:
             await editor.connection.load_session(cwd="/", session_id="../x", mcp_servers=[])
+        assert refused.value.code == -32002, "clients begin another session then"
 
 
 def test_streamed_text_has_no_image_at_the_end_of_a_piece() -> None:
