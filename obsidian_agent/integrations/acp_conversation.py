@@ -173,7 +173,7 @@ class EditorConversation:
         self._is_writing = False
         self._is_later_stage = False
         self._streamed = StreamedText()
-        self._mode = _MODES[0].id
+        self._mode = thread.state.mode or _MODES[0].id
         self._has_used_model = False
 
     @property
@@ -181,10 +181,11 @@ class EditorConversation:
         """The modes that the user can choose from, and the current one."""
         return SessionModeState(current_mode_id=self._mode, available_modes=list(_MODES))
 
-    def set_mode(self, mode: str) -> None:
-        """Choose a mode for the next message. Raise `RequestError`."""
+    async def set_mode(self, mode: str) -> None:
+        """Choose a mode from the next message on. Raise `RequestError`."""
         if mode not in (known.id for known in _MODES):
             raise RequestError.invalid_params({"details": f"There is no mode {mode[:40]!r}."})
+        await asyncio.to_thread(self._desk.threads.choose_mode, self.id, mode)
         self._mode = mode
         self._question = None
 

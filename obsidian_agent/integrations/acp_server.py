@@ -102,7 +102,7 @@ class EditorAgent:
         self, session_id: str, mode_id: str, **_: Any
     ) -> SetSessionModeResponse:
         """Change the mode of a session."""
-        self._conversation(session_id).set_mode(mode_id)
+        await self._conversation(session_id).set_mode(mode_id)
         return SetSessionModeResponse()
 
     async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> PromptResponse:

@@ -253,6 +253,10 @@ class ThreadManager(Struct):
         """Set the vault's agent that answers from the next message on; None for the default."""
         self.open(thread_id).recorder.set(assistant=name)
 
+    def choose_mode(self, thread_id: str, mode: str) -> None:
+        """Set the mode in which editors continue the thread."""
+        self.open(thread_id).recorder.set(mode=mode)
+
     def delete(self, thread_id: str) -> bool:
         """Delete a thread permanently. Raises `ConfigError` THREAD_BUSY while its turn runs."""
         thread = self._open.get(thread_id)

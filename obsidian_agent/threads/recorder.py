@@ -161,7 +161,7 @@ class Recorder(Struct):
         self._add(version_record(number, self.now(), summary_of(self.state)), durable=True)
 
     def set(self, **settings: Any) -> None:
-        """Record settings: title and titledBy, model or assistant. Raises `ConfigError`."""
+        """Record settings: title and titledBy, model, assistant or mode. Raises `ConfigError`."""
         self._put({"k": "set", **settings})
 
     def add(self, record: Record) -> None:

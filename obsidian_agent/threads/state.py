@@ -3,7 +3,7 @@
 A thread's file has one JSON object per line, in chronological order. `k` is the kind of the line:
 
 thread     {format, id, created}      the first line
-set        {title?, titledBy?, model?, assistant?}
+set        {title?, titledBy?, model?, assistant?, mode?}
                                       a setting of the thread, by the user or the program
 asked      {text, time}               the user's message, written before anything is done with it
 message    {role, text, calls?, callId?, time}
@@ -192,6 +192,8 @@ class ThreadState(Struct):
     model: str | None = None
     assistant: str | None = None
     """Name of the vault's agent whose instructions apply."""
+    mode: str = ""
+    """The mode that an editor has chosen, for its next sessions with the thread."""
     updated: str = ""
     messages: list[ChatMessage] = field(default_factory=list)
     entries: list[ThreadEntry] = field(default_factory=list)
@@ -309,6 +311,8 @@ class ThreadFold(Struct):
             record["assistant"] is None or isinstance(record["assistant"], str)
         ):
             state.assistant = record["assistant"]
+        if isinstance(record.get("mode"), str):
+            state.mode = record["mode"]
 
     def _message(self, message: ChatMessage, time: str) -> None:
         state = self.state

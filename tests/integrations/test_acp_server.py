@@ -361,9 +361,12 @@ async def test_a_conversation_is_loaded_again(make_vault: MakeVault, tmp_path: P
     async with editing(make_vault, tmp_path) as editor:
         await editor.say(APPEND)
         session = editor.session
+        await editor.connection.set_session_mode(mode_id="ask", session_id=session)
     async with editing(make_vault, tmp_path) as editor:
         editor.updates.clear()
-        await editor.connection.load_session(cwd="/", session_id=session, mcp_servers=[])
+        loaded = await editor.connection.load_session(cwd="/", session_id=session, mcp_servers=[])
+        assert loaded.modes is not None
+        assert loaded.modes.current_mode_id == "ask"
         kinds = [update["sessionUpdate"] for update in editor.updates]
         assert "user_message_chunk" in kinds
         with pytest.raises(RequestError) as refused:
