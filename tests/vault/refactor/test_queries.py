@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths import path as paths
-from obsidian_agent.vault.paths.path import PathUse
-from obsidian_agent.vault.refactor.queries import RewrittenQueries, rewrite_queries
+from obsidian_agent.vault.paths.path import ROOT, PathUse
+from obsidian_agent.vault.refactor.queries import (
+    RewrittenQueries,
+    files_with_queries,
+    rewrite_queries,
+)
 from obsidian_agent.vault.refactor.query_renames import (
+    MoveInQueries,
     PropertyInQueries,
+    Rename,
     TagInQueries,
     ValueInQueries,
 )
+from obsidian_agent.vault.refactor.rename_links import FileMoves
 from obsidian_agent.vault.refactor.tags import TagRename
+from obsidian_agent.vault.views.disk import DiskView
 
 NOTE = paths.parse("Note.md", PathUse.READ)
 BASE = paths.parse("Note.base", PathUse.READ)
+
+
+_LABEL = re.compile(r"\s*(?:- )?(?:type|name|displayName|file\.name):")
+"""A line of a base that names a view or a column."""
 
 
 def retagged(text: str, old: str, new: str, *, base: bool = False) -> RewrittenQueries:
@@ -314,6 +328,72 @@ def test_each_name_in_a_real_query_is_rewritten_or_listed(shared: Path) -> None:
                 if call and not _is_example(done.content.decode(), number):
                     assert number in listed, (file.name, number, line)
     assert places > 10
+
+
+@pytest.mark.parametrize("kind", ["property", "value", "folder", "note"])
+def test_each_mention_in_a_real_query_is_rewritten_or_listed(shared: Path, kind: str) -> None:
+    places = 0
+    for vault in sorted((shared / "data" / "vaults").iterdir()):
+        with VaultStore.open(vault) as store:
+            view = DiskView(store)
+            texts = {path: view.read(path).decode() for path in files_with_queries(view.index)}
+            for rename, name, mention in renames_of(view, kind):
+                for path, text in texts.items():
+                    if name not in text:
+                        continue
+                    if isinstance(rename, MoveInQueries):
+                        rename.source = path
+                    done = rewrite_queries(path, text.encode(), rename)
+                    places += done.count + len(done.doubts)
+                    listed = {doubt.line for doubt in done.doubts}
+                    lines = done.content.decode().split("\n")
+                    for number, line in enumerate(text.split("\n"), start=1):
+                        if number in listed or lines[number - 1] != line:
+                            continue
+                        is_query = path.suffix == ".base" or not _is_example(text, number)
+                        if mention.search(line) and is_query and not _LABEL.match(line):
+                            pytest.fail(f"{path}:{number} {line}")
+    assert places > 30
+
+
+def renames_of(view: DiskView, kind: str) -> Iterator[tuple[Rename, str, re.Pattern[str]]]:
+    """Yield a rename of each name in a vault, the name, and a pattern for lines that mention it."""
+    index = view.index
+    notes = list(index.notes(ROOT))
+    properties = [(n, v) for note in notes for n, v in index.facts(note).properties.items()]
+    if kind == "property":
+        for name in sorted({name for name, _ in properties} - {"tags", "tag"}):
+            mention = rf"(?<![\w.(\"'-])(?:note\.)?{re.escape(name)}(?![\w-])"
+            yield PropertyInQueries(name, "qqnew"), name, re.compile(mention)
+    elif kind == "value":
+        for name, value in properties:
+            for text in value if isinstance(value, list) else [value]:
+                if isinstance(text, str) and 2 < len(text) < 40 and name not in ("tags", "aliases"):
+                    mention = rf"\b{re.escape(name)}\b.*(?<!\w){re.escape(text)}(?!\w)"
+                    yield (
+                        ValueInQueries(name, frozenset([text]), "qqnew"),
+                        text,
+                        re.compile(mention),
+                    )
+    elif kind == "folder":
+        new = paths.parse("Qq new", PathUse.READ)
+        for folder in sorted({path.parent for path in index.files() if not path.parent.is_root}):
+            inside = {
+                path: paths.parse(new.text + path.text[len(folder.text) :], PathUse.READ)
+                for path in index.files()
+                if path.within(folder)
+            }
+            moves = FileMoves(moved=inside)
+            rename = MoveInQueries(index, moves, folder, new, is_folder=True)
+            mention = rf"(?:(?<!link\()\"|includes ){re.escape(folder.text)}(?:/|\"|$)"
+            yield rename, folder.text, re.compile(mention)
+    else:
+        for note in notes:
+            new = paths.parse(f"{note.parent}/Qq new.md".lstrip("/"), PathUse.READ)
+            moves = FileMoves(moved={note: new})
+            rename = MoveInQueries(index, moves, note, new, is_folder=False)
+            mention = rf"(?:\[\[|\"|includes ){re.escape(note.stem)}(?:\||\]\]|\"|\.md|$)"
+            yield rename, note.stem, re.compile(mention)
 
 
 def _is_example(text: str, number: int) -> bool:
