@@ -90,7 +90,14 @@ def test_every_recipe_has_a_golden_case() -> None:
 
 
 SAYINGS = {
-    "": ["Clean up my vault", "Räum meinen Vault auf", "Nettoie mon coffre", "Limpia mi bóveda"],
+    "": [
+        "Clean up my vault",
+        "Räum meinen Vault auf",
+        "Nettoie mon coffre",
+        "Limpia mi bóveda",
+        "保管庫を整理して",
+        "Arrume meu cofre",
+    ],
     "unresolved-link": [
         "Find broken links",
         "Which links are broken?",
@@ -100,6 +107,8 @@ SAYINGS = {
         "¿Qué enlaces están rotos?",
         "Quali link sono rotti?",
         "Najdi nefunkční odkazy",
+        "リンク切れを直して",
+        "Encontre links quebrados",
     ],
     "unlinked-note": [
         "find orphan notes",
@@ -109,10 +118,31 @@ SAYINGS = {
         "notas sin enlaces",
         "Quali note non hanno link?",
         "které poznámky nemají žádné odkazy",
+        "孤立したノートを見つけて",
+        "Quais notas não têm links?",
     ],
-    "duplicate-note similar-note": ["duplicates", "doppelte Notizen", "Trouve les doublons"],
-    "conflict-copy": ["sync conflicts", "Sync-Konflikte", "conflitti di sincronizzazione"],
-    "unused-attachment": ["unused attachments", "adjuntos sin usar", "nepoužité přílohy"],
+    "duplicate-note similar-note": [
+        "duplicates",
+        "doppelte Notizen",
+        "Trouve les doublons",
+        "重複ノートを探して",
+        "notas duplicadas",
+    ],
+    "conflict-copy": [
+        "sync conflicts",
+        "Sync-Konflikte",
+        "conflitti di sincronizzazione",
+        "同期の競合を表示",
+        "conflitos de sincronização",
+    ],
+    "unused-attachment": [
+        "unused attachments",
+        "adjuntos sin usar",
+        "nepoužité přílohy",
+        "使われていない添付ファイル",
+        "anexos não usados",
+    ],
+    "empty-note": ["empty notes", "空のノートはどれ？", "notas vazias"],
 }
 
 
