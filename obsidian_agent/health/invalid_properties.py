@@ -33,6 +33,7 @@ _NO_ENTRY: Final = re.compile(r"[\s#\-]|\Z")
 """The beginning of a line that is not the first one of a property."""
 _BLANK_OR_COMMENT: Final = re.compile(r"\s*(?:#.*)?\s*")
 _APOSTROPHE: Final = re.compile(r"(?<=\w)'(?=\w)")
+_ANCHOR: Final = re.compile(r"(?<=[\s\[{,])&\S")
 _PAIRS: Final = {"[": "]", "{": "}"}
 
 
@@ -116,7 +117,12 @@ def _repeated(block: str) -> _Problem | None:
         if entry.key in known:
             text = f"The property “{entry.key}” is there more than once."
             before = block.count("\n", 0, entry.start)
-            return _Problem(text, "only one of them counts", before, without_repeated(block))
+            return _Problem(
+                text,
+                "programs read one of them, or no properties at all",
+                before,
+                without_repeated(block),
+            )
         if entry.key is not None:
             known.add(entry.key)
     return None
@@ -131,11 +137,12 @@ def mend(block: str) -> Mended | None:
     expected: dict[str, Any] = {}
     mended: list[str] = []
     titles: dict[str, None] = {}
+    has_anchors = _ANCHOR.search(block) is not None
     for entry in _entries(block):
         text = "".join(entry)
         values = _read(text)
         if values is None:
-            lines = _mended_lines(entry, aliases="&" in block)
+            lines = _mended_lines(entry, aliases=has_anchors)
             text = "".join(line.text for line in lines)
             values = _read(text)
             if not lines or values is None:

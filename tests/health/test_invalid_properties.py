@@ -69,6 +69,7 @@ BLOCKS: dict[str, dict[str, object]] = {
     "a:\n\tb: 1\n\tc: x": {"a": {"b": 1, "c": "x"}},
     "tags:\n\t- a\n\t- b": {"tags": ["a", "b"]},
     "a:\n  b: c: d\nx: |\n  text: y: z\n  more": {"a": {"b": "c: d"}, "x": "text: y: z\nmore"},
+    "a: *x* y\nb: R & D": {"a": "*x* y", "b": "R & D"},
     "# about\na: b: c\n\n# about d\nd: 2": {"a": "b: c", "d": 2},
 }
 UNCLEAR_BLOCKS = (
