@@ -164,9 +164,8 @@ class Mentionable:
             )
         if not typed.strip("/ "):
             return tuple(self._completion(path) for path in self._first[:limit])
-        return tuple(
-            self._completion(hit.path) for hit in self._names.search(typed.rstrip("/"), limit).hits
-        )
+        hits = self._names.best(typed.rstrip("/"), limit)
+        return tuple(self._completion(hit.path) for hit in hits)
 
     def complete_end(self, text: str, limit: int = 8) -> tuple[NameCompletion, ...]:
         """Return the names of notes, folders and tags that the last words of a text begin.

@@ -19,7 +19,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -44,6 +44,9 @@ MISSPELLED_SHARE: Final = 0.6
 
 FEW: Final = 20
 """Number of matches below which names that do not hold the query can match too."""
+
+MAX_BEGINNING: Final = 500
+"""Names that begin with a query, of which `best` reads no more."""
 
 _MIN_LETTERS_MISSPELLED: Final = 4
 _MIN_LETTERS_NEAR: Final = 7
@@ -117,6 +120,25 @@ class NameSearch:
         A query without letters matches nothing.
         """
         return search_parts([(self, frozenset())], query, limit)
+
+    def best(self, query: str, limit: int) -> tuple[NameHit, ...]:
+        """Return the first matches, as `search` does, but without counting all of them.
+
+        If enough names begin with the query, no others are read, and of many not all: a search for
+        two letters takes longer than a key may.
+        """
+        folded = " ".join(fold_name(query).split())
+        rows: list[int] = []
+        if folded and not self._aliases:
+            rows = list(islice(self._rows_beginning_with(folded), MAX_BEGINNING))
+        if len(rows) < limit:
+            return self.search(query, limit).hits
+        texts = self._folded
+        scored = [
+            self._scored(row, _score(folded, (), texts[row]), len(texts[row])) for row in rows
+        ]
+        best = heapq.nsmallest(limit, scored)
+        return tuple(NameHit(path, -score) for score, _, path, _ in best)
 
     @property
     def has_aliases(self) -> bool:
@@ -206,6 +228,17 @@ class NameSearch:
         if not others:
             return rows
         return [row for row in rows if all(word in self._folded[row] for word in others)]
+
+    def _rows_beginning_with(self, query: str) -> Iterator[int]:
+        """Yield the rows of names that begin with a text, each once."""
+        texts = self._folded
+        if texts and "/" not in texts[0] and texts[0].startswith(query):
+            yield 0
+        for before in ("\n", "/"):
+            for row in _find_rows(before + query, self._joined, self._starts, len(before)):
+                at = texts[row].rfind("/") + 1
+                if (at > 0) == (before == "/") and texts[row].startswith(query, at):
+                    yield row
 
     def _similar(
         self, query: str, words: list[str], min_similarity: float
@@ -301,13 +334,16 @@ def _line_length(line: str) -> int:
     return len(line) + 1
 
 
-def _find_rows(pattern: str, joined: str, starts: array[int]) -> Iterator[int]:
-    """Yield the rows of the joined lines that hold a text, each once."""
+def _find_rows(pattern: str, joined: str, starts: array[int], offset: int = 0) -> Iterator[int]:
+    """Yield the rows of the joined lines that hold a text, each once.
+
+    `offset` is the number of characters of the text that may belong to the row before.
+    """
     at = joined.find(pattern)
     while at >= 0:
-        row = bisect_right(starts, at) - 1
+        row = bisect_right(starts, at + offset) - 1
         yield row
-        at = joined.find(pattern, starts[row + 1]) if row + 1 < len(starts) else -1
+        at = joined.find(pattern, starts[row + 1] - offset) if row + 1 < len(starts) else -1
 
 
 def _without_extension(path: str) -> str:

@@ -101,3 +101,10 @@ def test_two_parts_are_searched_as_one(paths, query, cut):
     changed = paths[:cut]
     parts = [(NameSearch(paths), frozenset(changed)), (NameSearch(changed), frozenset())]
     assert search_parts(parts, query) == whole
+
+
+@given(st.lists(st.text("ab/ ", min_size=1, max_size=8), max_size=30), st.text("ab ", max_size=3))
+def test_the_best_are_the_first_of_all_matches(paths, query):
+    search = NameSearch(sorted({f"{path}.md" for path in paths}))
+    for limit in (1, 3, 8):
+        assert search.best(query, limit) == search.search(query, limit).hits
