@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.context import Mentionable, MentionCompletion
     from obsidian_agent.agent.events import Candidate
     from obsidian_agent.agent.mcp_resources import McpResources, PromptCall
+    from obsidian_agent.vault.index.stored import StoredIndex
 
 NAMES_MAX_AGE: Final = 30.0
 """Seconds after which the names of the vault are read again."""
@@ -51,6 +52,8 @@ class SuggestionActions(MacroActions):
     _names: MessageNames | None = None
     _servers: McpResources | None = None
     _names_read_at = 0.0
+    _mentionable: tuple[StoredIndex, Mentionable] | None = None
+    """The names of the notes, and the state of the index that they are from."""
     _is_searching = False
     _seen_text = ""
 
@@ -120,10 +123,14 @@ class SuggestionActions(MacroActions):
 
     def _load_names(self) -> MessageNames:
         macros = tuple(macro.name for macro in self.session.saved.trusted())
+        # At 100,000 notes their names take a second, in which keys would be late.
+        index = self.session.vault.stored_index(followed=True)
+        if self._mentionable is None or index is not self._mentionable[0]:
+            self._mentionable = index, self.services.mentionable()
         examples = [example for recipe in self.session.recipes() for example in recipe.examples]
         verbs = Counter(example.partition(" ")[0].casefold() for example in examples)
         return MessageNames(
-            self.services.mentionable(),
+            self._mentionable[1],
             macros,
             tuple(f"{verb} " for verb, _ in verbs.most_common()),
         )
