@@ -43,6 +43,9 @@ _LINE_STYLES = {
 }
 _SIGN_STYLES = {"add": "$success bold", "del": "$error bold"}
 _WORD_STYLES = {"add": "on $success 32%", "del": "on $error 32%"}
+_ANSI_LINE_STYLES = {**_LINE_STYLES, "add": "$success", "del": "$error"}
+_ANSI_WORD_STYLES = {"add": "bold underline", "del": "bold underline"}
+"""Colors of the terminal cannot be mixed with its background."""
 
 
 _WIKILINK = re.compile(r"\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\]")
@@ -219,12 +222,15 @@ class DiffView(ScrollView, can_focus=True):
             (f"{_SIGNS[line.kind] if start == 0 else ' '} ", _SIGN_STYLES.get(line.kind, "")),
             text,
         )
-        return row.pad_right(max(width - row.cell_length, 0)).stylize_before(
-            _LINE_STYLES[line.kind]
-        )
+        styles = _ANSI_LINE_STYLES if self._is_ansi else _LINE_STYLES
+        return row.pad_right(max(width - row.cell_length, 0)).stylize_before(styles[line.kind])
+
+    @property
+    def _is_ansi(self) -> bool:
+        return bool(self.app.current_theme.ansi)
 
     def _spans(self, index: int, line: DiffLine, start: int, end: int) -> list[Span]:
-        style = _WORD_STYLES.get(line.kind)
+        style = (_ANSI_WORD_STYLES if self._is_ansi else _WORD_STYLES).get(line.kind)
         if style is None or line.pair is None:
             return []
         marks = self._marks.get(index)
