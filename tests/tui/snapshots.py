@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import unified_diff
 from itertools import groupby
 from pathlib import Path
 
+from rich.color import ColorType
 from rich.style import Style
 from textual.color import Color
 
@@ -30,11 +31,14 @@ BETWEEN_TRIES = 0.3
 
 READABLE = 4.5
 """Contrast that text needs (WCAG 2.2, AA)."""
+RECOGNIZABLE = 3.0
+"""Contrast that a sign needs beside a word that says the same."""
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _CLOCK = re.compile(r"(?<!\d)\d\d:\d\d(?!\d)")
 _DRAWN = re.compile(r"[\s\u2500-\u259f·•⠀-⣿]")
 """Lines, blocks and dots: what is drawn, not read."""
+_SIGNS = ("✓", "✗", "▲", "↷", "⟳")
 
 Cell = tuple[str, Style]
 
@@ -48,8 +52,8 @@ def cells(app: Driver) -> list[list[Cell]]:
     ]
 
 
-async def picture(app: Driver) -> str:
-    """Return the screen in both themes: rows, the runs of their styles, and the legend.
+async def picture(app: Driver, themes: Sequence[str]) -> str:
+    """Return the screen in some themes: rows, the runs of their styles, and the legend.
 
     Unreadable text fails at once.
     """
@@ -58,7 +62,7 @@ async def picture(app: Driver) -> str:
             field.cursor_blink = False  # type: ignore[attr-defined]
     seen: dict[str, list[list[Cell]]] = {}
     names: dict[str, dict[str, str]] = {}
-    for theme in (LIGHT, DARK):
+    for theme in themes:
         app.app.theme = theme
         await app.settle()
         for (
@@ -70,19 +74,20 @@ async def picture(app: Driver) -> str:
         names[theme] = _names(app)
         hidden = list(unreadable(app))
         assert not hidden, f"{theme}: {hidden}"
-    texts = {theme: _texts(rows) for theme, rows in seen.items()}
-    assert texts[DARK] == texts[LIGHT], "the themes differ in more than colours"
+    first, last = seen[themes[0]], seen[themes[-1]]
+    texts = _texts(last)
+    assert texts == _texts(first), "the themes differ in more than colours"
     said = {
-        (d, other): _pair(_said(d, names[DARK]), _said(other, names[LIGHT]))
+        (d, other): _pair(_said(d, names[themes[-1]]), _said(other, names[themes[0]]))
         for d, other in {
             (d, other)
-            for dark, light in zip(seen[DARK], seen[LIGHT], strict=True)
+            for dark, light in zip(last, first, strict=True)
             for (_, d), (_, other) in zip(dark, light, strict=True)
         }
     }
     legend: dict[str, str] = {}
     lines: list[str] = []
-    for text, dark, light in zip(texts[DARK], seen[DARK], seen[LIGHT], strict=True):
+    for text, dark, light in zip(texts, last, first, strict=True):
         styles = [said[d, other] for (_, d), (_, other) in zip(dark, light, strict=True)]
         runs = [
             (legend.setdefault(style, _LETTERS[len(legend)]), len(list(run)))
@@ -109,13 +114,18 @@ def unreadable(app: Driver) -> Iterator[str]:
         ]
         for style, run in groupby(inside, key=lambda cell: cell[1]):
             text = _DRAWN.sub("", "".join(char for char, _ in run))
+            if _is_of_terminal(style):
+                continue
             fore, ground = _hex(style, back=False), _hex(style, back=True)
-            if text and contrast(fore, ground) < READABLE:
+            needed = RECOGNIZABLE if text in _SIGNS else READABLE
+            if text and contrast(fore, ground) < needed:
                 yield f"{text!r} in row {y}: {contrast(fore, ground):.1f} ({fore} on {ground})"
 
 
-async def looks(name: str, app: Driver) -> None:
+async def looks(name: str, app: Driver, themes: Sequence[str] = (LIGHT, DARK)) -> None:
     """Compare the screen on top with its picture at this size; `UPDATE_SNAPSHOTS` writes it.
+
+    With two themes, one picture has the colours of both.
 
     A screen that is drawn in several steps is read again, its text first, which costs less than
     both themes; a wrong one fails after some seconds.
@@ -123,7 +133,7 @@ async def looks(name: str, app: Driver) -> None:
     width, height = app.app.size
     file = FOLDER / f"{name}-{width}x{height}.txt"
     if UPDATE:
-        file.write_text(await _stable_picture(app), encoding="utf-8")
+        file.write_text(await _stable_picture(app, themes), encoding="utf-8")
         return
     before = file.read_text(encoding="utf-8").splitlines()
     expected = [line[1:] for line in before if line.startswith("|")]
@@ -134,7 +144,7 @@ async def looks(name: str, app: Driver) -> None:
         await app.pilot.pause(BETWEEN_TRIES)
     for left in reversed(range(TRIES)):
         try:
-            now = (await _settled_picture(app)).splitlines()
+            now = (await _settled_picture(app, themes)).splitlines()
             assert now == before, "\n".join(
                 unified_diff(before, now, file.name, "the screen", lineterm="", n=1)
             )
@@ -145,18 +155,18 @@ async def looks(name: str, app: Driver) -> None:
             await app.pilot.pause(BETWEEN_TRIES)
 
 
-async def _settled_picture(app: Driver) -> str:
+async def _settled_picture(app: Driver, themes: Sequence[str]) -> str:
     await app.settle()
     app.app.clear_notifications()
-    return await picture(app)
+    return await picture(app, themes)
 
 
-async def _stable_picture(app: Driver) -> str:
+async def _stable_picture(app: Driver, themes: Sequence[str]) -> str:
     """Return the first picture that is the same when it is taken a second time."""
     last = ""
     for left in reversed(range(TRIES)):
         try:
-            current = await _settled_picture(app)
+            current = await _settled_picture(app, themes)
         except AssertionError:
             if not left:
                 raise
@@ -179,15 +189,26 @@ def _names(app: Driver) -> dict[str, str]:
     return found
 
 
+def _is_of_terminal(style: Style) -> bool:
+    """Return True if the terminal decides about one of the colours."""
+    return any(
+        color is not None and color.type is not ColorType.TRUECOLOR
+        for color in (style.color, style.bgcolor)
+    )
+
+
 def _hex(style: Style, *, back: bool) -> str:
+    """Return a colour as hex, or its name if the terminal decides about it."""
     fore, ground = (style.bgcolor, style.color) if style.reverse else (style.color, style.bgcolor)
     color = ground if back else fore
-    return "" if color is None else color.get_truecolor().hex.lower()
+    if color is None:
+        return ""
+    return color.name if color.triplet is None else color.triplet.hex.lower()
 
 
 def _named(color: str, names: dict[str, str]) -> str:
     """Colours that were mixed differ from those of the theme by a rounding."""
-    if color in names or not color:
+    if color in names or not color.startswith("#"):
         return names.get(color, "")
     for known, name in names.items():
         if all(

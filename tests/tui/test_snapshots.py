@@ -1,12 +1,12 @@
-"""Pictures of every screen in both themes; `UPDATE_SNAPSHOTS=1` writes the files."""
+"""Pictures of every screen at four sizes, and in every theme; `UPDATE_SNAPSHOTS=1` writes them."""
 
 from __future__ import annotations
 
 import os
 import platform
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from pathlib import Path
@@ -43,6 +43,7 @@ from obsidian_agent.tui.screens.trust import Reading
 from obsidian_agent.tui.screens.undo import Steps
 from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
+from obsidian_agent.tui.themes import ANSI, DARK, HIGH_CONTRAST, LIGHT
 from obsidian_agent.tui.widgets.plan_list import PlanList
 from previews import create as new_file
 from previews import modify, move, previewed, run
@@ -140,6 +141,11 @@ def keys(*names: str) -> Show:
     return show
 
 
+async def comment(app: Driver) -> None:
+    await plan(app)
+    await app.press("c")
+
+
 async def history_files(app: Driver) -> None:
     await app.press("f3")
     await app.settle()
@@ -184,12 +190,15 @@ async def help(app: Driver) -> None:
 
 SCREENS |= {
     "actions": keys("f2"),
+    "comment": comment,
     "history": keys("f3"),
     "history-files": history_files,
     "conversations": conversations,
     "settings": keys("f5"),
     "open": keys("ctrl+o", *"idea"),
     "palette": keys("ctrl+p", *"hist"),
+    "plans": keys(*"/plans", "enter"),
+    "rules": keys(*"/rules", "enter"),
 }
 
 ITEMS = tuple(
@@ -350,23 +359,23 @@ def past(wiring: Wiring) -> None:
 
 
 SIZES = ((80, 24), (120, 40))
+"""The sizes of pictures with the colours of the dark and the light theme."""
 MORE_SIZES = ((60, 20), (200, 50))
-MAIN = ("welcome", "plan", "result")
-"""The stages of the main screen, whose layout depends most on the size."""
+"""The sizes of pictures in the dark theme alone, which are about layout."""
+MORE_THEMES = {"contrast": HIGH_CONTRAST, "ansi": ANSI, "no-color": DARK}
+THEMED = ("answer", "diff", "errors", "form", "plan", "result", "settings", "share")
+"""The screens that between them have all colours."""
 
-PICTURES = [(name, size) for name in (*SCREENS, *PUSHED) for size in SIZES]
-PICTURES += [(name, size) for name in MAIN for size in MORE_SIZES]
+PICTURES = [
+    (name, size, (LIGHT, DARK) if size in SIZES else (DARK,))
+    for name in (*SCREENS, *PUSHED)
+    for size in (*SIZES, *MORE_SIZES)
+]
 
 
-@pytest.mark.parametrize(
-    ("name", "size"),
-    PICTURES,
-    ids=[f"{name}-{width}x{height}" for name, (width, height) in PICTURES],
-)
-async def test_the_screen_looks_as_before_and_can_be_read(
-    name: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(platform, "python_version", lambda: "3.11.7")
+@asynccontextmanager
+async def at_screen(name: str, size: tuple[int, int]) -> AsyncIterator[Driver]:
+    """Open the app at a screen."""
     script = SCRIPTS.get(name, ())
     settings = settings_with(model=MODEL, share_allow=("**",)) if script else LiveSettings()
     async with driving(
@@ -376,4 +385,32 @@ async def test_the_screen_looks_as_before_and_can_be_read(
             await SCREENS[name](app)
         else:
             app.app.push_screen(PUSHED[name]())  # type: ignore[call-overload]
-        await looks(name, app)
+        yield app
+
+
+@pytest.fixture(autouse=True)
+def same_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "python_version", lambda: "3.11.7")
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "themes"),
+    PICTURES,
+    ids=[f"{name}-{width}x{height}" for name, (width, height), _ in PICTURES],
+)
+async def test_the_screen_looks_as_before_and_can_be_read(
+    name: str, size: tuple[int, int], themes: tuple[str, ...]
+) -> None:
+    async with at_screen(name, size) as app:
+        await looks(name, app, themes)
+
+
+@pytest.mark.parametrize("theme", MORE_THEMES)
+@pytest.mark.parametrize("name", THEMED)
+async def test_the_screen_looks_as_before_in_other_themes(
+    name: str, theme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if theme == "no-color":
+        monkeypatch.setenv("NO_COLOR", "1")
+    async with at_screen(name, (80, 24)) as app:
+        await looks(f"{name}-{theme}", app, (MORE_THEMES[theme],))
