@@ -666,7 +666,7 @@ KEYS: tuple[Key, ...] = (
         "space",
         "tick",
         "Tick",
-        "Tick or untick the repair of the finding, or the clear repairs of a whole kind",
+        "Tick or untick the repair of the finding, or the likely repairs of a whole kind",
     ),
     Key(
         "health.ignore",

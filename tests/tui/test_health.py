@@ -101,6 +101,22 @@ async def test_a_finding_with_several_repairs_asks_which(tmp_path: Path) -> None
         assert driver.panes.note.path == "Ideas.md"
 
 
+async def test_space_on_a_kind_ticks_the_likely_repair_of_each_finding(tmp_path: Path) -> None:
+    for number in range(8):
+        file = tmp_path / "Notes" / f"Visit {number}.md"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"Met Ada Lovelace and Ada L again, visit {number}.\n", encoding="utf-8")
+    async with messy(tmp_path) as driver:
+        await opened(driver)
+        await driver.press("down", "space")
+        assert "10 ticked" in driver.screen()
+        await driver.press("p")
+        assert driver.stage == "plan", driver.transcript()
+        driver.wait_out_grace()
+        await driver.press("a")
+        assert "[[Ada Lovelace]]" in text_of(tmp_path, "Visit 7.md")
+
+
 async def test_a_repair_that_deletes_is_refused_before_the_plan(tmp_path: Path) -> None:
     async with messy(tmp_path) as driver:
         await opened(driver, "/health empty notes")

@@ -52,6 +52,8 @@ _IGNORED: Final = "ignored"
 _GROUP_TITLES: Final[Mapping[str, str]] = {**KIND_TITLES, _IGNORED: "ignored"}
 _OPEN_NOTE: Final = "Open the note"
 _DELETES: Final = "vault.delete"
+_FIRST_IS_LIKELY: Final = frozenset(("unlinked-note", "duplicate-note", "overdue-task"))
+"""Kinds whose first choice will do for most findings. Of other choices the user picks one."""
 _MAX_PATH: Final = 44
 _TICKS: Final = {True: ("☑", "$success"), False: ("☐", "$foreground")}
 
@@ -394,17 +396,17 @@ class Health(Modal[HealthRequest]):
         if kind == _IGNORED:
             self.show_problem(self._hint_of_ignored())
             return
-        clear = [
-            finding for finding in self._findings if finding.kind == kind and _is_clear(finding)
+        likely = [
+            finding for finding in self._findings if finding.kind == kind and _is_likely(finding)
         ]
-        if not clear:
-            self.show_problem("These findings have no clear repair. Enter lists them.")
-        elif all(finding.id in self._ticks for finding in clear):
-            for finding in clear:
+        if not likely:
+            self.show_problem("These findings have no likely repair. Enter lists them.")
+        elif all(finding.id in self._ticks for finding in likely):
+            for finding in likely:
                 del self._ticks[finding.id]
             self._show()
         else:
-            self._tick(clear, 0)
+            self._tick(likely, 0)
 
     def _tick(self, findings: Sequence[HealthFinding], number: int) -> None:
         """Tick the repair with this number of findings, unless the settings do not allow it."""
@@ -482,6 +484,13 @@ def _is_clear(finding: HealthFinding) -> bool:
     """Return True if a finding has one repair, or evidence for its first one."""
     repair = finding.repair
     return repair is not None and (repair.preselected or len(repair.choices) == 1)
+
+
+def _is_likely(finding: HealthFinding) -> bool:
+    """Return True if the first repair of a finding is ticked with its whole kind."""
+    if finding.repair is None:
+        return False
+    return _is_clear(finding) or (finding.kind in _FIRST_IS_LIKELY and bool(finding.evidence))
 
 
 def _has_choices(row: FindingRow) -> bool:
