@@ -85,14 +85,12 @@ def build_session(wiring: Wiring) -> Session:
     vault = OpenVault(
         wiring.store,
         _clock(wiring.now),
-        lambda: _keeper(wiring),
-        lambda: open_obsidian(wiring.store),
+        partial(_keeper, wiring),
+        partial(open_obsidian, wiring.store),
     )
     plans = Plans(vault, TOOLS, partial(policy_of, wiring), runs, _hooks(wiring))
     resources = _ModelResources(wiring, vault.files_below)
-    session = Session(vault, plans, saved, wiring.settings, lambda: _models(wiring, resources))
-    resources.report = lambda state: session.on_agent(state)
-    return session
+    return Session(vault, plans, saved, wiring.settings, partial(_models, wiring, resources))
 
 
 def open_obsidian(store: VaultStore) -> Obsidian:
@@ -258,7 +256,9 @@ def build_app_services(wiring: Wiring, session: Session, threads: ThreadManager)
     )
 
 
-def _models(wiring: Wiring, resources: _ModelResources) -> Models | None:
+def _models(
+    wiring: Wiring, resources: _ModelResources, report: Callable[[AgentState], object]
+) -> Models | None:
     spec = wiring.settings.model
     if spec is None:
         return None
@@ -270,7 +270,7 @@ def _models(wiring: Wiring, resources: _ModelResources) -> Models | None:
     sampling = Sampling(settings.temperature, settings.max_tokens, settings.timeout)
     return Models(
         spec=spec,
-        providers=_providers(wiring, spec, resources),
+        providers=_providers(wiring, spec, resources, report),
         sampling=sampling,
         rules=rules,
         ledger=open_ledger(wiring),
@@ -281,7 +281,9 @@ def _models(wiring: Wiring, resources: _ModelResources) -> Models | None:
     )
 
 
-def _providers(wiring: Wiring, spec: str, resources: _ModelResources) -> ProviderManager:
+def _providers(
+    wiring: Wiring, spec: str, resources: _ModelResources, report: Callable[[AgentState], object]
+) -> ProviderManager:
     from obsidian_agent.agent.usage import CountedProvider
     from obsidian_agent.providers.registry import SCRIPTED, ProviderManager, environment_key
 
@@ -301,7 +303,7 @@ def _providers(wiring: Wiring, spec: str, resources: _ModelResources) -> Provide
         limits=resources.limits,
         streaming=settings.streaming,
         wrap=with_cost,
-        open_agent=resources.agent,
+        open_agent=partial(resources.agent, report=report),
     )
 
 
@@ -322,15 +324,17 @@ def build_keys(wiring: Wiring) -> KeyStore:
 
 
 class _ModelResources(Struct, dict=True):
-    """Resources of models that outlive a change of the settings. `report` gets agents' states."""
+    """Resources of models that outlive a change of the settings."""
 
     wiring: Wiring
     files: FilesBelow
-    report: Callable[[AgentState], object] = lambda state: None
     _agents: dict[str, OtherAgent] = field(default_factory=dict)
 
-    def agent(self, name: str) -> OtherAgent:
-        """Return an external agent by name, always the same one. Raise `ConfigError`."""
+    def agent(self, name: str, report: Callable[[AgentState], object]) -> OtherAgent:
+        """Return an external agent by name, always the same one. Raise `ConfigError`.
+
+        `report` receives its state.
+        """
         from obsidian_agent.integrations.other_agents import open_agent
 
         if name not in self._agents:
@@ -341,7 +345,7 @@ class _ModelResources(Struct, dict=True):
                 state=wiring.state,
                 settings=wiring.settings,
                 record=open_record(wiring),
-                report=lambda state: self.report(state),
+                report=report,
             )
         return self._agents[name]
 

@@ -58,7 +58,8 @@ class Session:
     """Everything that a front end does with a vault.
 
     Only methods that may block can be called from other threads. `make_models` opens the models of
-    the settings, or returns `None` without one; it is called again after the settings changed.
+    the settings, or returns `None` without one; it is called again after the settings changed. Its
+    argument receives the states of external agents.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class Session:
         plans: Plans,
         saved: MacroStore,
         settings: LiveSettings,
-        make_models: Callable[[], Models | None] = lambda: None,
+        make_models: Callable[[Callable[[AgentState], object]], Models | None],
     ) -> None:
         self.vault = vault
         self.plans = plans
@@ -99,8 +100,11 @@ class Session:
     def open_models(self) -> Models | None:
         """Return the models and the rules for them, opened once; `None` without one. May block."""
         if self._models is None:
-            self._models = (self._make_models(),)
+            self._models = (self._make_models(self._report_agent),)
         return self._models[0]
+
+    def _report_agent(self, state: AgentState) -> None:
+        self.on_agent(state)
 
     def open_model_turns(self) -> ModelTurns | None:
         """Return the factory of turns with a model; `None` without a model. May block."""
