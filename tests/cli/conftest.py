@@ -61,9 +61,12 @@ class Commands:
         return str(file)
 
 
+MakeCommands = Callable[[Mapping[str, str | bytes]], Commands]
+
+
 @pytest.fixture
 def commands(
     make_vault: MakeVault, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> Callable[[Mapping[str, str | bytes]], Commands]:
+) -> MakeCommands:
     """Make a vault of the given files, and run commands on it."""
     return lambda files: Commands(Path(make_vault(files).real_path), tmp_path, capsys)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from obsidian_agent.cli.main import main
-from support import MakeVault
+from cli.conftest import MakeCommands
 
 Ask = Callable[..., tuple[int, Any]]
 
@@ -22,23 +22,9 @@ FILES = {
 
 
 @pytest.fixture
-def ask(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> Ask:
+def ask(commands: MakeCommands) -> Ask:
     """Ask with `--json`; the exit code and the document."""
-    vault = make_vault(FILES).real_path
-
-    def run(*arguments: str) -> tuple[int, Any]:
-        state = [
-            "--vault",
-            vault,
-            "--state-dir",
-            str(tmp_path / "state"),
-            "--config",
-            str(tmp_path / "none.toml"),
-        ]
-        code = main(["ask", *arguments, "--json", *state])
-        return code, json.loads(capsys.readouterr().out)
-
-    return run
+    return partial(commands(FILES).json, "ask")
 
 
 def test_an_answer_comes_with_its_sources(ask: Ask) -> None:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import io
 import json
 import tomllib
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from cli.conftest import MakeCommands
 from obsidian_agent.cli.main import main
-
-MakeCommands = Callable[[Mapping[str, str | bytes]], Any]
 
 
 def test_settings_are_listed_changed_and_reset(

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cli.conftest import MakeCommands
 from obsidian_agent.cli.main import main
 from obsidian_agent.health.finding import RepairChoice, RepairStep
 from obsidian_agent.health.repair_plan import repair_plan
@@ -24,16 +25,9 @@ FILES = {
 
 
 @pytest.fixture
-def call(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> Call:
-    vault = make_vault(FILES).real_path
-    options = ["--vault", vault, "--state-dir", str(tmp_path / "state")]
-
-    def run(*arguments: str) -> tuple[int, Any]:
-        config = ["--config", str(tmp_path / "none.toml")]
-        code = main([*arguments, "--json", *options, *config])
-        return code, json.loads(capsys.readouterr().out)
-
-    return run
+def call(commands: MakeCommands) -> Call:
+    """Run a command with `--json`; the exit code and the document."""
+    return commands(FILES).json
 
 
 def test_findings_are_printed_with_evidence_and_repairs(call: Call) -> None:

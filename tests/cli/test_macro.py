@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from cli.conftest import MakeCommands
 from obsidian_agent.cli.main import main
-from support import MakeVault
 
 Call = Callable[..., tuple[int, Any]]
 
@@ -32,23 +32,9 @@ HOSTILE = 'a "quoted" \\ line\nand ${selection} $steps.x'
 
 
 @pytest.fixture
-def call(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> Call:
+def call(commands: MakeCommands) -> Call:
     """Run a command with `--json`; the exit code and the document."""
-    vault = make_vault({"a.md": "one\n"}).real_path
-
-    def run(*arguments: str) -> tuple[int, Any]:
-        state = [
-            "--vault",
-            vault,
-            "--state-dir",
-            str(tmp_path / "state"),
-            "--config",
-            str(tmp_path / "none.toml"),
-        ]
-        code = main([*arguments, "--json", *state])
-        return code, json.loads(capsys.readouterr().out)
-
-    return run
+    return commands({"a.md": "one\n"}).json
 
 
 @pytest.fixture

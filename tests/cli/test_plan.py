@@ -7,42 +7,25 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cli.conftest import MakeCommands
 from obsidian_agent.cli.main import main
 from obsidian_agent.services.plans import Plans
 from obsidian_agent.vault.views.changes import NetChange
 from support import MakeVault
 
-MakeCommands = Callable[[Mapping[str, str | bytes]], Any]
 Call = Callable[..., tuple[int, Any]]
 
 
 @pytest.fixture
-def call(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> Call:
-    """Run a command with `--json` on a vault of two notes; the exit code and the document."""
-    vault = make_vault({"a.md": "one\n", "Daily/d.md": "# Day\n\n- Alpha\n- Beta\n"}).real_path
-
-    def run(*arguments: str) -> tuple[int, Any]:
-        code = main(
-            [
-                *arguments,
-                "--json",
-                "--vault",
-                vault,
-                "--state-dir",
-                str(tmp_path / "state"),
-                "--config",
-                str(tmp_path / "none.toml"),
-            ]
-        )
-        return code, json.loads(capsys.readouterr().out)
-
-    return run
+def call(commands: MakeCommands) -> Call:
+    """Run a command with `--json`; the exit code and the document."""
+    return commands({"a.md": "one\n", "Daily/d.md": "# Day\n\n- Alpha\n- Beta\n"}).json
 
 
 @pytest.fixture

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from obsidian_agent.cli.main import main
-from support import MakeVault
+from cli.conftest import MakeCommands
 
 Call = Callable[..., tuple[int, Any]]
 
@@ -18,16 +16,9 @@ SENTENCE = "append 'Call Ada' to Inbox"
 
 
 @pytest.fixture
-def call(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> Call:
-    vault = make_vault({"Inbox.md": "# Inbox\n"}).real_path
-    places = ["--vault", vault, "--state-dir", str(tmp_path / "state")]
-
-    def run(*arguments: str) -> tuple[int, Any]:
-        config = ["--config", str(tmp_path / "none.toml")]
-        code = main([*arguments, "--json", *places, *config])
-        return code, json.loads(capsys.readouterr().out)
-
-    return run
+def call(commands: MakeCommands) -> Call:
+    """Run a command with `--json`; the exit code and the document."""
+    return commands({"Inbox.md": "# Inbox\n"}).json
 
 
 def inbox(tmp_path: Path) -> str:

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cli.conftest import MakeCommands
 from obsidian_agent.cli.main import main
-from support import MakeVault
 
 Call = Callable[..., tuple[int, Any]]
 
 
 @pytest.fixture
-def call(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> Call:
-    vault = make_vault({"Inbox.md": "#done\n", "Notes/A.md": "#done\n", "Archive/": ""}).real_path
-
-    def run(*arguments: str) -> tuple[int, Any]:
-        state = [
-            "--vault",
-            vault,
-            "--state-dir",
-            str(tmp_path / "state"),
-            "--config",
-            str(tmp_path / "none.toml"),
-        ]
-        code = main([*arguments, "--json", *state])
-        return code, json.loads(capsys.readouterr().out)
-
-    return run
+def call(commands: MakeCommands) -> Call:
+    """Run a command with `--json`; the exit code and the document."""
+    return commands({"Inbox.md": "#done\n", "Notes/A.md": "#done\n", "Archive/": ""}).json
 
 
 def test_recipes_are_listed_and_shown(call: Call) -> None:

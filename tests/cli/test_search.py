@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cli.conftest import MakeCommands
 from obsidian_agent.cli.main import main
 from support import MakeVault
 
@@ -23,17 +23,9 @@ Call = Callable[..., tuple[int, Any]]
 
 
 @pytest.fixture
-def call(make_vault: MakeVault, tmp_path, capsys: pytest.CaptureFixture[str]) -> Call:
-    """Run a command with --json on one vault; exit code and document."""
-    vault = make_vault(NOTES).real_path
-
-    def run(*arguments: str) -> tuple[int, Any]:
-        code = main(
-            [*arguments, "--json", "--vault", vault, "--state-dir", str(tmp_path / "state")]
-        )
-        return code, json.loads(capsys.readouterr().out)
-
-    return run
+def call(commands: MakeCommands) -> Call:
+    """Run a command with `--json`; the exit code and the document."""
+    return commands(NOTES).json
 
 
 def test_search_by_default_looks_for_names_first(call: Call) -> None:

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from obsidian_agent.cli.main import main
-from support import MakeVault
+from cli.conftest import MakeCommands
 
 Call = Callable[..., tuple[int, Any]]
 
 
 @pytest.fixture
-def call(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> Call:
-    files = {"Inbox.md": "# Inbox\n", "Home.md": "[[Inbox]]\n"}
-    options = ["--vault", make_vault(files).real_path, "--state-dir", str(tmp_path / "state")]
-
-    def run(*arguments: str) -> tuple[int, Any]:
-        config = ["--config", str(tmp_path / "none.toml")]
-        code = main([*arguments, "--json", *options, *config])
-        return code, json.loads(capsys.readouterr().out)
-
-    return run
+def call(commands: MakeCommands) -> Call:
+    """Run a command with `--json`; the exit code and the document."""
+    return commands({"Inbox.md": "# Inbox\n", "Home.md": "[[Inbox]]\n"}).json
 
 
 def test_a_run_is_shown_with_its_diffs_also_after_later_edits(call: Call, tmp_path: Path) -> None:
