@@ -15,6 +15,12 @@ MakeVault = Callable[[Mapping[str, str | bytes]], VaultStore]
 """Make a vault of the given files on disk and open it."""
 
 
+def options_for(vault: str | Path, folder: Path) -> tuple[str, ...]:
+    """Return the options of a command for a vault, with its state and settings in a folder."""
+    state, config = folder / "state", folder / "config.toml"
+    return "--vault", str(vault), "--state-dir", str(state), "--config", str(config)
+
+
 def settings_with(**values: Any) -> LiveSettings:
     """Return settings that are not on disk."""
     return LiveSettings(current=Settings(**values))

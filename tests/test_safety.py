@@ -18,7 +18,7 @@ import obsidian_agent
 from obsidian_agent.cli.main import main
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.transaction.apply import Applier
-from support import MakeVault
+from support import MakeVault, options_for
 
 ROOT = Path(obsidian_agent.__file__).parents[1]
 PACKAGE = Path(obsidian_agent.__file__).parent
@@ -210,12 +210,7 @@ def test_without_a_model_nothing_is_connected_to(
     vault = make_vault({"Inbox.md": "one\n"}).real_path
     offline = ["--offline"] if command[0] in ("do", "ask") else []
     state = [
-        "--vault",
-        vault,
-        "--state-dir",
-        str(tmp_path / "state"),
-        "--config",
-        str(tmp_path / "none.toml"),
+        *options_for(vault, tmp_path),
     ]
     assert [
         event for event, _ in watched([*command, *offline, *state], NETWORK) if event in NETWORK

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from obsidian_agent.cli.main import main
-from support import MakeVault
+from support import MakeVault, options_for
 
 
 class Said(NamedTuple):
@@ -28,14 +28,7 @@ class Commands:
         self.vault = vault
         self.folder = folder
         self.config = folder / "config.toml"
-        self.place = (
-            "--vault",
-            str(vault),
-            "--state-dir",
-            str(folder / "state"),
-            "--config",
-            str(self.config),
-        )
+        self.place = options_for(vault, folder)
         self._capsys = capsys
 
     def json(self, *arguments: str) -> tuple[int, Any]:
@@ -64,9 +57,16 @@ class Commands:
 MakeCommands = Callable[[Mapping[str, str | bytes]], Commands]
 
 
+CommandsOn = Callable[[str | Path], Commands]
+
+
 @pytest.fixture
-def commands(
-    make_vault: MakeVault, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> MakeCommands:
+def commands_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandsOn:
+    """Run commands on a vault."""
+    return lambda vault: Commands(Path(vault), tmp_path, capsys)
+
+
+@pytest.fixture
+def commands(make_vault: MakeVault, commands_on: CommandsOn) -> MakeCommands:
     """Make a vault of the given files, and run commands on it."""
-    return lambda files: Commands(Path(make_vault(files).real_path), tmp_path, capsys)
+    return lambda files: commands_on(make_vault(files).real_path)

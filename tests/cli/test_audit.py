@@ -21,7 +21,7 @@ from obsidian_agent.journal.state_folder import vault_key
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.transaction.apply import Applier
 from obsidian_stand_in import stand_in
-from support import MakeVault
+from support import MakeVault, options_for
 
 
 def test_what_was_done_and_what_was_sent(
@@ -29,16 +29,12 @@ def test_what_was_done_and_what_was_sent(
 ) -> None:
     vault = make_vault({"a.md": "one\n", "b.md": "two\n"}).real_path
     place = [
-        "--vault",
-        vault,
-        "--state-dir",
-        str(tmp_path / "s"),
-        "--config",
-        str(tmp_path / "none"),
+        *options_for(vault, tmp_path),
     ]
     ledger = Ledger(
         AuditRecord(
-            tmp_path / "s" / "vaults" / vault_key(vault), lambda: datetime(2020, 1, 1, tzinfo=UTC)
+            tmp_path / "state" / "vaults" / vault_key(vault),
+            lambda: datetime(2020, 1, 1, tzinfo=UTC),
         )
     )
     part = SharedPart("b.md", Level.TEXT, 4)
@@ -72,12 +68,7 @@ def test_what_happened_is_recorded_and_the_record_can_be_checked(
 ) -> None:
     vault = make_vault({"a.md": "one\n"}).real_path
     place = [
-        "--vault",
-        vault,
-        "--state-dir",
-        str(tmp_path / "s"),
-        "--config",
-        str(tmp_path / "none"),
+        *options_for(vault, tmp_path),
         "--json",
     ]
     main(["audit", "--verify", *place])
@@ -93,7 +84,7 @@ def test_what_happened_is_recorded_and_the_record_can_be_checked(
         "undo",
         "redo",
     ]
-    (file,) = (tmp_path / "s").rglob("audit.jsonl")
+    (file,) = (tmp_path / "state").rglob("audit.jsonl")
     file.write_text(file.read_text().replace('"restored": 1', '"restored": 0', 1))
     assert main(["audit", "--verify", *place]) == 1
     assert json.loads(capsys.readouterr().out)["firstBad"] == 3
@@ -103,10 +94,10 @@ def test_what_happened_is_recorded_and_the_record_can_be_checked(
 def test_a_folder_in_place_of_the_record_is_reported(
     tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
-    place = ["--vault", make_vault({"a.md": ""}).real_path, "--state-dir", str(tmp_path / "s")]
+    place = ["--vault", make_vault({"a.md": ""}).real_path, "--state-dir", str(tmp_path / "state")]
     place.append("--json")
     assert main(["rename", "a.md", "b.md", "--yes", *place]) == 0
-    (file,) = (tmp_path / "s").rglob("audit.jsonl")
+    (file,) = (tmp_path / "state").rglob("audit.jsonl")
     file.unlink()
     file.mkdir()
     capsys.readouterr()
@@ -121,10 +112,10 @@ def test_a_record_without_the_runs_of_the_journal_is_not_whole(
     tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str], harm: str
 ) -> None:
     vault = make_vault({"a.md": "one\n"}).real_path
-    place = ["--vault", vault, "--state-dir", str(tmp_path / "s"), "--config", str(tmp_path / "n")]
+    place = options_for(vault, tmp_path)
     for old, new in (("a.md", "b.md"), ("b.md", "c.md")):
         assert main(["rename", old, new, "--yes", *place]) == 0
-    (file,) = (tmp_path / "s").rglob("audit.jsonl")
+    (file,) = (tmp_path / "state").rglob("audit.jsonl")
     lines = file.read_text().splitlines(keepends=True)
     file.unlink()
     file.with_name("audit.head").unlink()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from support import MakeVault
+from support import MakeVault, options_for
 
 Shown = Callable[..., str]
 
@@ -32,12 +32,7 @@ def on_terminal(tmp_path: Path, make_vault: MakeVault) -> Shown:
         json.dumps({"version": "1.0", "goal": "+ g", "riskLevel": "writes", "steps": [step]})
     )
     place = [
-        "--vault",
-        vault,
-        "--state-dir",
-        str(tmp_path / "s"),
-        "--config",
-        str(tmp_path / "none.toml"),
+        *options_for(vault, tmp_path),
     ]
 
     def run(*arguments: str, terminal: bool = True, **environment: str) -> str:

@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
+from cli.conftest import CommandsOn
 from faults import power_cut
 from obsidian_agent.cli.main import main
-from support import MakeVault
+from support import MakeVault, options_for
 
 Call = Callable[..., tuple[int, Any]]
 
@@ -27,25 +28,9 @@ def vault(make_vault: MakeVault) -> Path:
 
 
 @pytest.fixture
-def call(tmp_path: Path, vault: Path, capsys: pytest.CaptureFixture[str]) -> Call:
+def call(commands_on: CommandsOn, vault: Path) -> Call:
     """Run a command with `--json`; the exit code and the document."""
-
-    def run(*arguments: str) -> tuple[int, Any]:
-        code = main(
-            [
-                *arguments,
-                "--json",
-                "--vault",
-                str(vault),
-                "--state-dir",
-                str(tmp_path / "s"),
-                "--config",
-                str(tmp_path / "none"),
-            ]
-        )
-        return code, json.loads(capsys.readouterr().out)
-
-    return run
+    return commands_on(vault).json
 
 
 @pytest.fixture
@@ -121,7 +106,7 @@ def test_history_tells_all_runs_to_programs_and_the_newest_to_people(
     runs = [append("a.md") for _ in range(3)]
     assert [run["runId"] for run in call("history")[1]["runs"]] == runs[::-1]
     assert [run["runId"] for run in call("history", "--limit", "2")[1]["runs"]] == runs[:0:-1]
-    main(["history", "--vault", str(vault), "--state-dir", str(tmp_path / "s"), "--limit", "1"])
+    main(["history", "--vault", str(vault), "--state-dir", str(tmp_path / "state"), "--limit", "1"])
     assert runs[2] in capsys.readouterr().out
 
 
@@ -129,7 +114,7 @@ def test_the_doctor_tells_of_a_damaged_journal_and_goes_on(
     call: Call, append: Callable[[str], str], tmp_path: Path
 ) -> None:
     append("a.md")
-    (file,) = (tmp_path / "s").glob("vaults/*/journal.db")
+    (file,) = (tmp_path / "state").glob("vaults/*/journal.db")
     with open(file, "r+b") as journal:
         journal.truncate(100)
     code, told = call("doctor")
@@ -173,7 +158,7 @@ def test_a_run_that_the_journal_lost_is_named_in_words_and_to_programs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     kept, lost = append("a.md"), append("b.md")
-    (file,) = (tmp_path / "s").glob("vaults/*/journal.db")
+    (file,) = (tmp_path / "state").glob("vaults/*/journal.db")
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("DELETE FROM record WHERE run_id = ?", (lost,))
     code, told = call("history")
@@ -181,7 +166,7 @@ def test_a_run_that_the_journal_lost_is_named_in_words_and_to_programs(
     assert [(error["code"], lost in error["message"]) for error in told["errors"]] == [
         ("RUN_MISSING", True)
     ]
-    assert main(["history", "--vault", str(vault), "--state-dir", str(tmp_path / "s")]) == 1
+    assert main(["history", "--vault", str(vault), "--state-dir", str(tmp_path / "state")]) == 1
     assert f"Run {lost} is missing from the journal" in capsys.readouterr().err
     code, told = call("doctor")
     assert code == 1
@@ -294,12 +279,7 @@ def test_the_command_that_is_offered_for_a_note_in_the_trash_works(
             [
                 "undo",
                 "--yes",
-                "--vault",
-                str(vault),
-                "--state-dir",
-                str(tmp_path / "s"),
-                "--config",
-                str(tmp_path / "none"),
+                *options_for(vault, tmp_path),
             ]
         )
         == 4
@@ -328,14 +308,7 @@ def test_nothing_is_offered_that_cannot_be_done(
     )
     assert call("run", str(tmp_path / "both.json"), "--yes", "--allow-deletes")[0] == 0
     (vault / ".trash/b.md").unlink()
-    where = (
-        "--vault",
-        str(vault),
-        "--state-dir",
-        str(tmp_path / "s"),
-        "--config",
-        str(tmp_path / "none"),
-    )
+    where = options_for(vault, tmp_path)
     assert main(["undo", "--yes", *looked, *where]) == 4
     told = capsys.readouterr().err
     assert "Skipped: .trash/b.md: it is gone." in told

@@ -12,6 +12,7 @@ import pytest
 
 from cli.conftest import MakeCommands
 from obsidian_agent.cli.main import main
+from support import options_for
 
 Call = Callable[..., tuple[int, Any]]
 
@@ -439,12 +440,7 @@ def test_on_a_terminal_all_that_wait_are_shown_and_accepted_with_one_answer(
     monkeypatch.setattr("sys.stdin", terminal := io.StringIO(f"{answer}\n"))
     monkeypatch.setattr(terminal, "isatty", lambda: True)
     state = [
-        "--vault",
-        str(tmp_path / "vault"),
-        "--state-dir",
-        str(tmp_path / "state"),
-        "--config",
-        str(tmp_path / "none.toml"),
+        *options_for(tmp_path / "vault", tmp_path),
     ]
     assert main(["macro", "trust", "--all", *state]) == code
     shown = capsys.readouterr().out
@@ -475,12 +471,7 @@ def test_on_a_terminal_a_run_shows_a_strange_macro_whole_and_asks_before_its_pre
     monkeypatch.setattr("sys.stdin", terminal := io.StringIO(answers))
     monkeypatch.setattr(terminal, "isatty", lambda: True)
     state = [
-        "--vault",
-        str(tmp_path / "vault"),
-        "--state-dir",
-        str(tmp_path / "state"),
-        "--config",
-        str(tmp_path / "none.toml"),
+        *options_for(tmp_path / "vault", tmp_path),
     ]
     assert main(["macro", "run", "Tidy", "--allow-deletes", *state]) == code
     shown = capsys.readouterr().out

@@ -16,7 +16,7 @@ import pytest
 
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.main import main
-from support import MakeVault
+from support import MakeVault, options_for
 
 Start = Callable[..., subprocess.Popen[bytes]]
 
@@ -42,12 +42,7 @@ def start(tmp_path: Path, vault: Path) -> Start:
         shell: str = 'exec "$0" "$@"',
     ) -> subprocess.Popen[bytes]:
         place = [
-            "--vault",
-            str(vault),
-            "--state-dir",
-            str(tmp_path / "state"),
-            "--config",
-            str(tmp_path / "none.toml"),
+            *options_for(vault, tmp_path),
         ]
         command = [sys.executable, "-m", "obsidian_agent", *arguments, *place]
         streams = {"stdin": subprocess.DEVNULL, "stdout": stdout, "stderr": subprocess.PIPE}
@@ -144,7 +139,9 @@ def test_options_may_stand_before_a_command(
     vault: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert (
-        main(["--json", "--vault", str(vault), "--state-dir", str(tmp_path / "s"), "search", "a"])
+        main(
+            ["--json", "--vault", str(vault), "--state-dir", str(tmp_path / "state"), "search", "a"]
+        )
         == 0
     )
     assert json.loads(capsys.readouterr().out)["items"][0]["path"] == "a.md"
@@ -200,7 +197,7 @@ def test_options_before_a_vault_do_not_name_it(
 def test_counts_are_whole_numbers_of_a_sane_size(
     vault: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, value: str
 ) -> None:
-    place = ["--vault", str(vault), "--state-dir", str(tmp_path / "s"), "--json"]
+    place = ["--vault", str(vault), "--state-dir", str(tmp_path / "state"), "--json"]
     assert main([*option.split(), value, *place]) == 2
     (problem,) = json.loads(capsys.readouterr().out)["errors"]
     assert problem["code"] == "USAGE"
@@ -209,7 +206,7 @@ def test_counts_are_whole_numbers_of_a_sane_size(
 
 
 def test_there_is_nothing_to_search_for_in_no_words(vault: Path, tmp_path: Path) -> None:
-    assert main(["search", " ", "--vault", str(vault), "--state-dir", str(tmp_path / "s")]) == 2
+    assert main(["search", " ", "--vault", str(vault), "--state-dir", str(tmp_path / "state")]) == 2
 
 
 IMPORT_LOCK = """

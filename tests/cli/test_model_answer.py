@@ -16,7 +16,7 @@ from agents import NOTES, call, calls, propose
 from llm_server import KEY, Behaviour, LlmServer, Reply, Silence
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.main import main
-from support import MakeVault
+from support import MakeVault, options_for
 
 READ = calls(
     call("vault__readFiles", filePaths=["Garden.md", "Finance/bank.md"]), text="Let me look."
@@ -31,12 +31,7 @@ def ask(make_vault: MakeVault, tmp_path: Path) -> Any:
         script = tmp_path / "answers.jsonl"
         script.write_text("\n".join(json.dumps(answer) for answer in answers), encoding="utf-8")
         options = [
-            "--vault",
-            vault,
-            "--state-dir",
-            str(tmp_path / "state"),
-            "--config",
-            str(tmp_path / "none.toml"),
+            *options_for(vault, tmp_path),
         ]
         shared = [word for path in share for word in ("--share", path)]
         model = ["--model", f"scripted/{script}", *(["--json"] if as_json else [])]

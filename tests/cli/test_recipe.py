@@ -10,6 +10,7 @@ import pytest
 
 from cli.conftest import MakeCommands
 from obsidian_agent.cli.main import main
+from support import options_for
 
 Call = Callable[..., tuple[int, Any]]
 
@@ -99,12 +100,7 @@ def test_undo_counts_what_it_restored(
         [
             "undo",
             "--yes",
-            "--vault",
-            str(tmp_path / "vault"),
-            "--state-dir",
-            str(tmp_path / "state"),
-            "--config",
-            str(tmp_path / "none.toml"),
+            *options_for(tmp_path / "vault", tmp_path),
         ]
     )
     assert told in capsys.readouterr().out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.cli.main import main
+from cli.conftest import CommandsOn
 from obsidian_agent.journal.state_folder import vault_key
 from obsidian_agent.threads.log_store import ThreadStore
 from support import MakeVault
@@ -27,31 +26,15 @@ def vault(make_vault: MakeVault) -> str:
 @pytest.fixture
 def store(tmp_path: Path, vault: str) -> ThreadStore:
     return ThreadStore(
-        tmp_path / "s" / "vaults" / vault_key(vault) / "threads",
+        tmp_path / "state" / "vaults" / vault_key(vault) / "threads",
         lambda: datetime(2026, 3, 14, 9, 30, tzinfo=UTC),
     )
 
 
 @pytest.fixture
-def call(tmp_path: Path, vault: str, capsys: pytest.CaptureFixture[str]) -> Call:
+def call(commands_on: CommandsOn, vault: str) -> Call:
     """Run a command with `--json`; the exit code and the document."""
-
-    def run(*arguments: str) -> tuple[int, Any]:
-        code = main(
-            [
-                *arguments,
-                "--json",
-                "--vault",
-                vault,
-                "--state-dir",
-                str(tmp_path / "s"),
-                "--config",
-                str(tmp_path / "none"),
-            ]
-        )
-        return code, json.loads(capsys.readouterr().out)
-
-    return run
+    return commands_on(vault).json
 
 
 def test_threads_are_listed_found_renamed_and_deleted(call: Call, store: ThreadStore) -> None:
