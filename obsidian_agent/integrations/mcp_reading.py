@@ -330,9 +330,10 @@ def periodic_note(view: SharedView, context: RunContext, args: PeriodicNoteInput
     periods = Periods(args.period, ToolContext(view, view, context))
     if args.period != "day":  # for days the settings for daily notes decide
         key = ("periods", args.period)
-        periods.habit, periods.template = view.files.remember(
-            key, lambda: (periods.habit, periods.template)
+        periods.usual, periods.template = view.files.remember(
+            key, lambda: (periods.usual, periods.template), of_names=True
         )
+        periods.habit = view.files.remember(key, lambda: periods.habit)
     note = periods.note(args.offset)
     entry = view.locate(parse(note.path, PathUse.READ))
     document: Document = {"path": note.path, "day": note.day, "exists": entry is not None}

@@ -35,6 +35,8 @@ _TASK: Final = re.compile(rb"[-*+.)][ \t]+\[(?:[^\]\r\n\x80-\xff]|[\xc0-\xff][\x
 """A list item that begins with a box of one character."""
 
 
+MAX_READ: Final = 50
+"""Notes that are read rather than asking the index first which of them may hold something."""
 MAX_RESULTS: Final = 64
 """Results of queries over the whole vault that are stored for one state of the index."""
 
@@ -63,6 +65,7 @@ class SharedFileSet:
         self._with_tasks: dict[str, bool] = {}
         self._due: dict[str, tuple[ListedTask, ...]] = {}
         self._results: dict[tuple[object, ...], Any] = {}
+        self._results_of_names: dict[tuple[object, ...], Any] = {}
         self._decisions: dict[str, bool]
         self.paths: frozenset[str]
         self.hidden: frozenset[str]
@@ -89,6 +92,7 @@ class SharedFileSet:
             if self._decisions == before._decisions:
                 self.paths, self.hidden = before.paths, before.hidden
                 self.folders, self.unlisted = before.folders, before.unlisted
+                self._results_of_names = before._results_of_names
                 return
         else:
             self._decisions = {text: decide(text) for text in budget.checked(index.file_paths())}
@@ -108,13 +112,19 @@ class SharedFileSet:
         times = self.modified_ns
         return [*map(self._vault_path, sorted(times, key=lambda text: (-times[text], text)))]
 
-    def remember(self, key: tuple[object, ...], make: Callable[[], Value]) -> Value:
-        """Return the result of `make`, from its first call with this key in this state."""
-        if key not in self._results:
-            if len(self._results) >= MAX_RESULTS:
-                self._results.clear()
-            self._results[key] = make()
-        result: Value = self._results[key]
+    def remember(
+        self, key: tuple[object, ...], make: Callable[[], Value], *, of_names: bool = False
+    ) -> Value:
+        """Return the result of `make`, from its first call with this key in this state.
+
+        One `of_names` depends on the paths of the shared files alone, and outlasts other changes.
+        """
+        results = self._results_of_names if of_names else self._results
+        if key not in results:
+            if len(results) >= MAX_RESULTS:
+                results.clear()
+            results[key] = make()
+        result: Value = results[key]
         return result
 
     @cached_property
@@ -124,9 +134,12 @@ class SharedFileSet:
 
     def _tasks_due(self) -> Iterator[ListedTask]:
         """Yield the tasks with a due date, by path and line."""
-        needles = [needle for mark in DUE_MARKS if (needle := exact_needle(mark)) is not None]
-        notes = set().union(*(self.index.may_hold(ROOT, needle) for needle in needles))
-        for text in budget.checked(sorted(notes & self.notes_with_tasks)):
+        unread = self.notes_with_tasks - self._due.keys()
+        if len(unread) > MAX_READ:
+            needles = [needle for mark in DUE_MARKS if (needle := exact_needle(mark)) is not None]
+            notes = set().union(*(self.index.may_hold(ROOT, needle) for needle in needles))
+            self._due |= dict.fromkeys(unread - notes, ())
+        for text in budget.checked(sorted(self.notes_with_tasks)):
             if text not in self._due:
                 path = self._vault_path(text)
                 data = self.index.text(path)

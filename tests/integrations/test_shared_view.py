@@ -11,7 +11,10 @@ from msgspec.structs import replace
 
 from obsidian_agent.bootstrap import Wiring, build_shared_vault
 from obsidian_agent.errors import VaultError
+from obsidian_agent.integrations.mcp_arguments import PeriodicNoteInput
+from obsidian_agent.integrations.mcp_reading import periodic_note
 from obsidian_agent.integrations.shared_vault import SharedVault
+from obsidian_agent.integrations.shared_view import SharedFileSet, SharedView
 from obsidian_agent.vault.index import stamps
 from obsidian_agent.vault.index.keeper import IndexKeeper
 from support import MakeVault, settings_with
@@ -112,3 +115,39 @@ def test_other_rules_decide_about_every_file_again(shared: SharedVault) -> None:
     policy.parent.mkdir(exist_ok=True)
     policy.write_text('{"share_deny": ["Door.md"]}')
     assert hits(replace(shared)) == ["Shared/Plan.md", "Shared/Team.md"]
+
+
+def test_what_is_taken_over_from_the_state_before_is_as_from_the_start(
+    shared: SharedVault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stamps, "STABLE_NS", -(10**12))
+    folder = Path(shared.vault.store.real_path)
+    week = PeriodicNoteInput(period="week")
+
+    def asked(view: SharedView) -> list[object]:
+        files = view.files
+        note = periodic_note(view, shared._context(view), week).document["path"]
+        sets = (files.paths, files.hidden, files.folders, files.unlisted)
+        return [*sets, [task.text for task in files.tasks_due], files.latest, note]
+
+    def edit(path: str, text: str | None) -> None:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        if text is None:
+            (folder / path).unlink()
+        else:
+            (folder / path).write_text(text)
+
+    edits = [
+        ("Shared/Plan.md", "- [ ] Call 📅 2026-11-25\n"),
+        ("Shared/Weeks/2026-W01.md", "- [ ] Later 📅 2026-11-26\n"),
+        ("Shared/Weeks/2026-W01.md", "- [ ] Sooner 📅 2026-11-20\n"),
+        ("Private/Weekly/2026-W02.md", "- [ ] CANARY 📅 2026-11-20\n"),
+        ("Shared/Weeks/2026-W01.md", None),
+        ("Private/Diary.md", None),
+    ]
+    for path, text in edits:
+        edit(path, text)
+        view = shared._view()
+        fresh = SharedFileSet(view.files.index, shared.rules, shared.vault.store)
+        assert asked(view) == asked(SharedView(shared.vault.store, fresh)), path
+    assert asked(shared._view())[4] == ["Call 📅 2026-11-25"]

@@ -141,7 +141,8 @@ def period_notes(args: PeriodNotesInput, ctx: ToolContext) -> Proposal[PeriodNot
 class Periods:
     """The notes of one kind of period, by their distance from the current one.
 
-    `habit` and `template` take a look at all names; they may be set by callers that know them.
+    `usual` and `template` take a look at all notes, `habit` at all folders; they may be set by
+    callers that know them.
     """
 
     def __init__(self, period: Period, ctx: ToolContext) -> None:
@@ -193,8 +194,13 @@ class Periods:
 
     @cached_property
     def habit(self) -> PeriodHabit:
-        """The folder and format of the existing notes of this kind."""
-        return _habit(self._period, self._notes, self._folders())
+        """The folder and format for a note of this kind."""
+        return self.usual or _expected_habit(self._period, self._folders())
+
+    @cached_property
+    def usual(self) -> PeriodHabit | None:
+        """The folder and format that most of the notes of this kind have; None without any."""
+        return _usual_habit(self._period, self._notes)
 
     def _folders(self) -> Iterator[VaultPath]:
         for entry in self._ctx.view.walk(ROOT):
@@ -240,18 +246,22 @@ def _daily_note(ctx: ToolContext, moment: datetime) -> PeriodNoteOutput:
     )
 
 
-def _habit(period: Period, notes: Iterable[VaultPath], folders: Iterable[VaultPath]) -> PeriodHabit:
+def _usual_habit(period: Period, notes: Iterable[VaultPath]) -> PeriodHabit | None:
     """Return the folder and format that most of the notes of this kind have."""
     habits: Counter[PeriodHabit] = Counter()
     for path in notes:
         form = _matching(period, path)
         if form is not None and not _TEMPLATE.search(path.parent.text):
             yearly = bool(_YEAR.fullmatch(path.parent.name)) and path.parent.name in path.stem
-            habits[
-                PeriodHabit(path.parent.parent.text if yearly else path.parent.text, yearly, form)
-            ] += 1
-    if habits and not (period == "year" and len(habits) > 1):
-        return habits.most_common(1)[0][0]
+            folder = path.parent.parent.text if yearly else path.parent.text
+            habits[PeriodHabit(folder, yearly, form)] += 1
+    if not habits or (period == "year" and len(habits) > 1):
+        return None
+    return habits.most_common(1)[0][0]
+
+
+def _expected_habit(period: Period, folders: Iterable[VaultPath]) -> PeriodHabit:
+    """Return the only folder that is named after the period, and the most common format."""
     named = [folder.text for folder in folders if _NAMED[period].search(folder.name)]
     return PeriodHabit(named[0] if len(named) == 1 else "", False, _FORMATS[period][0][0])
 
