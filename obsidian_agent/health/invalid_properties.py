@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.health.digests import Digests
-from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
+from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep, excerpt
 from obsidian_agent.health.names import has_placeholder
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.frontmatter import yaml_splice
@@ -99,14 +99,26 @@ def _writing(note: VaultPath, data: bytes, content: str, title: str) -> Repair |
 
 
 def _unreadable(block: str, reason: str) -> _Problem:
+    """Return the problem of the first property that cannot be read by itself."""
+    evidence = "Obsidian ignores properties that it cannot read"
     before = 0
     for entry in _entries(block):
         if _read("".join(entry)) is None:
-            break
+            line, text = _first_problem(entry, reason)
+            return _Problem(text, evidence, before + line, mend(block))
         before += len(entry)
-    else:
-        before = 0
-    return _Problem(reason, "Obsidian ignores properties that it cannot read", before, mend(block))
+    return _Problem(reason, evidence, 0, mend(block))
+
+
+def _first_problem(lines: Sequence[str], reason: str) -> tuple[int, str]:
+    """Return the first line of a property with a problem of its own, and this in words."""
+    for position, line in enumerate(lines):
+        quoted = f"“{excerpt(line.strip())}”"
+        if line.lstrip(" ").startswith("\t"):
+            return position, f"{quoted} is indented with a tab, which YAML does not allow."
+        if len(lines) == 1 or _read(f"x:\n  {line.strip()}\n") is None:
+            return position, f"{quoted} is no valid YAML."
+    return 0, reason
 
 
 def _repeated(block: str) -> _Problem | None:

@@ -175,11 +175,30 @@ def examined(make_vault: MakeVault, files: dict[str, str]) -> list[HealthFinding
 def test_a_finding_names_the_line_and_repairs_nothing_else(make_vault: MakeVault) -> None:
     text = "\ufeff---\r\na: 1\r\ntitle: 'It's late'\r\n---\r\nText: x: y\r\n"
     (finding,) = examined(make_vault, {"A.md": text})
-    assert finding.line == 3
+    assert (finding.line, finding.text) == (3, "“title: 'It's late'” is no valid YAML.")
     assert finding.repair is not None
     assert not finding.repair.preselected
     content = finding.repair.choices[0].steps[0].args["content"]
     assert content == text.replace("'It's late'", '"It\'s late"')
+
+
+LINES = {
+    "a: 1\ntags:\n  - a\n  - @b\n": (5, "“- @b” is no valid YAML."),
+    "a:\n- x\n\t- y\n": (4, "“- y” is indented with a tab, which YAML does not allow."),
+    "a: 1\nb: [x\nc: 2\n": (3, "“b: [x” is no valid YAML."),
+    "a: 1\nword\nb: 2\n": (3, "“word” is no valid YAML."),
+}
+
+
+@pytest.mark.parametrize("block", LINES)
+def test_a_finding_shows_the_line_that_cannot_be_read(make_vault: MakeVault, block: str) -> None:
+    (finding,) = examined(make_vault, {"A.md": f"---\n{block}---\n"})
+    assert (finding.line, finding.text) == LINES[block]
+
+
+def test_lines_that_do_not_fit_together_have_the_reason_of_yaml(make_vault: MakeVault) -> None:
+    (finding,) = examined(make_vault, {"A.md": "---\nb: 1\na: x\n  c: y\n---\n"})
+    assert (finding.line, "mapping values are not allowed" in finding.text) == (3, True)
 
 
 def test_a_property_that_is_there_twice_is_reported_with_its_line(make_vault: MakeVault) -> None:
