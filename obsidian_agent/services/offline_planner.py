@@ -273,6 +273,16 @@ class OfflineTurn(Struct, frozen=True, dict=True):
         except InvalidValue as error:
             return TurnFailed(error.problem())
 
+    def texts_for(self, name: str) -> dict[str, str]:
+        """Return the values that a recipe, by name, takes from the message, as texts."""
+        suggestions = self._menu.nearest(self.request.message, self.around, len(self.recipes))
+        return {
+            key: form_text(suggestion.recipe.inputs[key], value)
+            for suggestion in suggestions
+            if suggestion.recipe.name == name
+            for key, value in suggestion.values.items()
+        }
+
     @property
     def candidates(self) -> tuple[Candidate, ...]:
         """The readings of the message, or else the most likely recipes."""
@@ -296,7 +306,11 @@ class OfflineTurn(Struct, frozen=True, dict=True):
                 ranked += ((other, suggestion) for other in self._with_other_kind(suggestion))
             if not candidate.missing and not self._deletes(suggestion.recipe):
                 ranked += ((other, suggestion) for other in self._with_fewer_terms(suggestion))
-        return _deletes_last(ranked[:MAX_SUGGESTIONS], self.request.message)
+        possible = [reading for reading in ranked if not self._unmet(reading[0])] or ranked
+        return _deletes_last(possible[:MAX_SUGGESTIONS], self.request.message)
+
+    def _unmet(self, candidate: Candidate) -> bool:
+        return any(doubt in (NO_SELECTION, NO_ACTIVE_FILE) for doubt in candidate.doubts)
 
     def _with_other_kind(self, suggestion: RecipeSuggestion) -> Iterator[Candidate]:
         """Yield the candidate of a suggestion whose tag is read as a folder, or the opposite.

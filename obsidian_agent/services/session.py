@@ -191,6 +191,10 @@ class Session:
         turn = self.offline.turn(self.request(""))
         return Form(recipe, turn.around, turn.unmet(recipe))
 
+    def values_for(self, name: str, message: str) -> Mapping[str, str]:
+        """Return the values that an action, by name, can take from a message. May block."""
+        return self.offline.turn(self.request(message)).texts_for(name)
+
     def suggest(self, message: str, model: str | None = None) -> tuple[Candidate, ...]:
         """Return the most likely actions for a message that is still being typed.
 

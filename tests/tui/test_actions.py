@@ -20,8 +20,8 @@ from obsidian_agent.services.fields import Field
 from obsidian_agent.services.focus import Focus
 from obsidian_agent.services.macro import Macro
 from obsidian_agent.tui.screens.actions import Actions
+from obsidian_agent.tui.screens.candidates import Candidates
 from obsidian_agent.tui.screens.dialogs import Pick
-from obsidian_agent.tui.screens.macros import Candidates
 from obsidian_agent.tui.screens.models import FirstStart
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.prompt import TabHint
@@ -166,11 +166,12 @@ async def test_a_sentence_that_nobody_understands_comes_to_a_run_in_less_than_te
         app.prompt.text = "put Soup away"
         await press("enter")
         await app.on_top(Candidates)
-        titles = [choice.text for choice in app.app.screen.query_one("ChoiceList").rows]  # type: ignore[attr-defined]
+        titles = app.app.screen.titles  # type: ignore[attr-defined]
         assert len(titles) <= 3
-        await press(str(1 + titles.index("Move notes to a folder")))
-        await app.on_top(ValuesForm)
-        await press(*"ce", "down", "enter", "enter")
+        assert titles[0] == "Move Soup to …"
+        await press(*"ce")
+        for key in ("down", "enter", "enter"):
+            await press(key)
         await app.settle()
         assert app.stage == "plan", app.screen()
         await press("a")
@@ -234,7 +235,7 @@ async def test_values_of_a_candidate_that_lacks_nothing_can_still_be_changed(
     async with real(tmp_path) as app:
         await app.send("please move Soup over to Cellar")
         await app.on_top(Candidates)
-        titles = [choice.text for choice in app.app.screen.query_one("ChoiceList").rows]  # type: ignore[attr-defined]
+        titles = app.app.screen.titles  # type: ignore[attr-defined]
         assert titles[0] == "Move Soup to Cellar"
         await app.press("e")
         await app.on_top(ValuesForm)
@@ -254,10 +255,8 @@ async def test_a_value_of_the_message_holds_when_only_the_missing_one_is_filled_
         await app.press("ctrl+o", *"ideas", "enter")
         await app.send("please rename the note Soup")
         await app.on_top(Candidates)
-        titles = [choice.text for choice in app.app.screen.query_one("ChoiceList").rows]  # type: ignore[attr-defined]
-        await app.press(str(1 + titles.index("Rename a note or folder")))
-        await app.on_top(ValuesForm)
-        assert "Recipes/Soup.md" in app.screen()
+        titles = app.app.screen.titles  # type: ignore[attr-defined]
+        assert titles[0] == "Rename Soup to …"
         await app.press(*"Stew", "enter")
         await app.settle()
         assert "Rename Recipes/Soup.md to Recipes/Stew.md" in app.plan_head()

@@ -15,9 +15,9 @@ from obsidian_agent.agent.events import Candidate
 from obsidian_agent.agent.privacy.consent import Level, ShareDecision, ShareItem, ShareRequest
 from obsidian_agent.journal.undo import UndoConflict
 from obsidian_agent.services.fields import Field
+from obsidian_agent.tui.screens.candidates import Candidates
 from obsidian_agent.tui.screens.conflicts import Conflicts
 from obsidian_agent.tui.screens.dialogs import Confirm, Modal, Secret
-from obsidian_agent.tui.screens.macros import Candidates
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.recovery import RecoveryDialog
 from obsidian_agent.tui.screens.share import Share

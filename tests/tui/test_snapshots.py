@@ -19,7 +19,7 @@ from textual.widgets import TextArea
 
 from agents import call, calls
 from faults import disk_failing_at
-from obsidian_agent.agent.events import Candidate, StepFinished, StepRetrying, StepSkipped
+from obsidian_agent.agent.events import Candidate, Phrase, StepFinished, StepRetrying, StepSkipped
 from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.config.live import LiveSettings
@@ -32,9 +32,9 @@ from obsidian_agent.services.fields import Field
 from obsidian_agent.services.macro import Macro
 from obsidian_agent.threads.state import Version
 from obsidian_agent.tui.plan_rows import StepRow
+from obsidian_agent.tui.screens.candidates import Candidates
 from obsidian_agent.tui.screens.conflicts import Conflicts, Reversal, UndoPreview
 from obsidian_agent.tui.screens.dialogs import Confirm, Pick, Report, Secret
-from obsidian_agent.tui.screens.macros import Candidates
 from obsidian_agent.tui.screens.models import FirstStart
 from obsidian_agent.tui.screens.recovery import RecoveryDialog
 from obsidian_agent.tui.screens.share import Share
@@ -218,18 +218,34 @@ REQUEST = ShareRequest(
     total=1,
 )
 MOVE = Candidate(
-    "Move notes to a folder",
+    "Move 2 notes tagged #todo to …",
     plan_of(parameters={"folder": {"type": "path"}}),
-    {"tag": "todo"},
+    {"notes": "tag:#todo"},
     ("folder",),
     "move",
+    sentence=(
+        Phrase("Move "),
+        Phrase("2 notes tagged #todo", "notes"),
+        Phrase(" to "),
+        Phrase("", "folder"),
+    ),
+)
+DELETE = Candidate(
+    "Delete 2 notes tagged #todo",
+    plan_of(),
+    {"notes": "tag:#todo"},
+    (),
+    "delete",
+    sentence=(Phrase("Delete "), Phrase("2 notes tagged #todo", "notes")),
+    unused=("that nothing links to",),
+    deletes=True,
 )
 CONFLICTS = [UndoConflict("A.md", "changed since"), UndoConflict("B.md", "gone")]
 UNDO = partial(UndoResult, run_id="r1", restored=("C.md", "D.md"), conflicts=tuple(CONFLICTS))
 PUSHED: dict[str, Callable[[], object]] = {
     "candidates": lambda: Candidates(
-        "“todo to task” can mean several things.",
-        [Candidate("Rename a tag", plan_of(), {}, (), "rename-tag"), MOVE],
+        "the todo notes that nothing links to away",
+        [MOVE, DELETE],
     ),
     "form": lambda: ValuesForm(
         "Move notes", [Field("folder", description="Where they go"), Field("count")]

@@ -19,9 +19,10 @@ from textual.widgets import Button, Static
 from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.services.fields import Field
-from obsidian_agent.tui.bindings import bindings, key_label
+from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.actions import MACRO, Actions
+from obsidian_agent.tui.screens.candidates import Candidates
 from obsidian_agent.tui.screens.dialogs import Buttons, Modal
 from obsidian_agent.tui.screens.trust import Reading
 from obsidian_agent.tui.screens.values_form import ValuesForm, parameter_fields
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.services.macro import Macro
 
-
-MAX_CANDIDATES = 3
-"""Number of candidates to choose from."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
@@ -181,48 +179,77 @@ class MacroActions(Workspace):
     @work(group="ask", exit_on_error=False)
     async def ask(self, event: NeedsInput) -> None:
         """Let the user choose a candidate and enter missing values, then compute the preview."""
-        chosen, change = await self._choose_candidate(event)
-        if chosen is None and event.candidates:
-            self.add_entry("note", "You chose no action. Nothing was changed.")
-            if not self.panes.chat.prompt.text:
-                self.panes.chat.prompt.action_older()  # to be worded in another way
+        message = self.turn.message or ""
+        if not event.candidates:
+            await self._ask_for_parameters(event)
             return
-        missing = chosen.missing if chosen is not None else event.missing
-        if chosen is None and not missing:
+        while picked := await self.app.push_screen_wait(
+            Candidates(message, event.candidates, self.session, remark=_remark(event))
+        ):
+            values: Mapping[str, str] | None = {}
+            candidate = picked.candidate
+            if candidate is None:
+                if await self._choose_from_all(message):
+                    return
+                continue
+            if candidate.recipe:
+                known = {**candidate.values, **picked.values}
+                values = await self._ask_for_values(candidate.recipe, known, always=picked.change)
+                candidate = replace(candidate, values={})
+            elif candidate.missing:
+                declared = candidate.plan.parameters if candidate.plan is not None else {}
+                fields = parameter_fields(candidate.missing, declared)
+                values = await self.app.push_screen_wait(ValuesForm(candidate.title, fields))
+            if values is not None:
+                self.turn.forget_plan(
+                    macro=self.turn.macro, message=message or None, client=self.turn.client
+                )
+                self.turn.start(self.session.fill(candidate, values), "Computing the preview")
+                return
+        self.add_entry("note", "You chose no action. Nothing was changed.")
+        if not self.panes.chat.prompt.text:
+            self.panes.chat.prompt.action_older()  # to be worded in another way
+
+    async def _ask_for_parameters(self, event: NeedsInput) -> None:
+        """Ask for the missing values of a plan, then compute its preview."""
+        if not event.missing:
             self.add_entry("note", event.message)
             return
-        values: Mapping[str, str] | None = {}
-        if chosen is not None and chosen.recipe:
-            values = await self._ask_for_values(chosen.recipe, chosen.values, always=change)
-            chosen = replace(chosen, values={})
-        elif missing:
-            declared = (
-                chosen.plan.parameters if chosen is not None and chosen.plan is not None else {}
-            )
-            title = chosen.title if chosen else event.message
-            values = await self.app.push_screen_wait(
-                ValuesForm(title, parameter_fields(missing, declared))
-            )
+        form = ValuesForm(event.message, parameter_fields(event.missing, {}))
+        values = await self.app.push_screen_wait(form)
         if values is None:
             self.add_entry("note", "Cancelled. Nothing was changed.")
             return
         self.turn.forget_plan(macro=self.turn.macro, client=self.turn.client)
-        self.turn.start(self.session.fill(chosen, values), "Computing the preview")
+        self.turn.start(self.session.fill(None, values), "Computing the preview")
 
-    async def _choose_candidate(self, event: NeedsInput) -> tuple[Candidate | None, bool]:
-        """Return the chosen candidate, and whether to show its form even if no value is missing.
+    async def _choose_from_all(self, message: str) -> bool:
+        """Let the user choose from all actions; the message fills the form of the chosen one.
 
-        A single candidate that only lacks values needs no choice.
+        Return False if none was chosen.
         """
-        if not event.candidates:
-            return None, False
-        first = event.candidates[0]
-        if len(event.candidates) == 1 and first.missing and not first.doubt and first.recipe:
-            return first, True
-        picked = await self.app.push_screen_wait(Candidates(event.message, event.candidates))
-        if picked is None:
-            return None, False
-        return picked.candidate, picked.change
+        name = await self.app.push_screen_wait(Actions(self.session, "", self._recent_actions))
+        if name is None:
+            return False
+        self._recent_actions = [name, *(key for key in self._recent_actions if key != name)]
+        known = await asyncio.to_thread(self.session.values_for, name, message)
+        values = await self._ask_for_values(name, known)
+        if values is None:
+            return False
+        macro = name.removeprefix(MACRO) if name.startswith(MACRO) else None
+        self.turn.forget_plan(macro=macro, message=message or None)
+        self.turn.start(self.session.run_recipe(name, values, message), "Computing the preview")
+        return True
+
+
+def _remark(event: NeedsInput) -> str:
+    """Return what the question says besides its candidates, such as why the model failed."""
+    from obsidian_agent.services.offline_planner import WHICH
+
+    repeats_doubt = any(
+        candidate.doubt and candidate.doubt in event.message for candidate in event.candidates
+    )
+    return "" if repeats_doubt or event.message == WHICH else event.message
 
 
 class SaveRequest(Struct, frozen=True):
@@ -329,76 +356,3 @@ class SaveMacro(Modal[SaveRequest]):
                 dict(self._parameters),
             )
         )
-
-
-class PickedCandidate(Struct, frozen=True):
-    """The candidate that the user picked."""
-
-    candidate: Candidate
-    change: bool = False
-    """Show the form even if no value is missing."""
-
-
-class Candidates(Modal[PickedCandidate]):
-    """The choice among candidates. Picking one runs nothing: a form or a preview follows."""
-
-    BINDINGS = bindings("candidates")
-
-    def __init__(self, message: str, candidates: Sequence[Candidate]) -> None:
-        super().__init__("What did you mean?")
-        self._message = message
-        self._candidates = tuple(candidates[:MAX_CANDIDATES])
-
-    def body(self) -> ComposeResult:
-        close, actions = key_label(self, "dialog.close"), key_label(self, "main.saved")
-        self.hint = (
-            "Nothing runs yet: you fill in missing values, then see a preview. "
-            f"None of these? Press {close}, then {actions} for all actions."
-        )
-        if self._message:
-            yield Static(Content(terminal_text.folded(self._message, 4)), markup=False)
-        yield ChoiceList(
-            [_choice(number, candidate) for number, candidate in enumerate(self._candidates, 1)]
-        )
-        yield Static("", id="slots", markup=False)
-
-    def on_virtual_list_highlighted(self, event: ChoiceList.Highlighted) -> None:
-        if event.index >= 0:
-            self._show_slots(event.index)
-
-    def on_mount(self) -> None:
-        self.query_one(ChoiceList).focus()
-        self._show_slots(0)
-
-    def _show_slots(self, index: int) -> None:
-        candidate = self._candidates[index]
-        parts: list[tuple[str, str]] = [("\n", "")]
-        for name, value in candidate.values.items():
-            parts += [
-                (f" {terminal_text.line(name)}  ", "$quiet"),
-                (f"{terminal_text.shortened(str(value), 200)}\n", "$foreground"),
-            ]
-        if candidate.doubt:
-            parts.append((f" {terminal_text.shortened(candidate.doubt, 300)}\n", "$warning"))
-        for name in candidate.missing:
-            parts += [
-                (f" {terminal_text.line(name)}  ", "$quiet"),
-                ("required\n", "$warning"),
-            ]
-        self.query_one("#slots", Static).update(Content.assemble(*parts).rstrip())
-
-    def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
-        self.dismiss(PickedCandidate(self._candidates[event.index]))
-
-    def action_pick(self, index: int) -> None:
-        if index < len(self._candidates):
-            self.dismiss(PickedCandidate(self._candidates[index]))
-
-    def action_change(self) -> None:
-        candidate = self._candidates[self.query_one(ChoiceList).cursor]
-        self.dismiss(PickedCandidate(candidate, change=True))
-
-
-def _choice(number: int, candidate: Candidate) -> Choice:
-    slots = ", ".join(f"{name}: {value}" for name, value in candidate.values.items())
-    return Choice(str(number), candidate.title, slots, word=str(number))

@@ -156,6 +156,11 @@ class TurnController:
         self._token = 0
         self._worker: Worker[None] | None = None
 
+    @property
+    def message(self) -> str | None:
+        """The message of the user that is being planned, if any."""
+        return self._message
+
     # --- starting and stopping --------------------------------------------------------------------
 
     def start(self, events: AsyncIterator[AgentEvent], what: str) -> None:
