@@ -146,6 +146,16 @@ class NeedsInput(Struct, frozen=True):
     missing: tuple[str, ...] = ()
 
 
+class ActionsOffered(Struct, frozen=True):
+    """The actions that are likely without the model, which still chooses. `NeedsInput` follows.
+
+    The user may choose one at once, which ends the turn.
+    """
+
+    candidates: tuple[Candidate, ...]
+    model: str
+
+
 class PlanReady(Struct, frozen=True):
     """A plan is ready to be previewed.
 
@@ -341,6 +351,7 @@ PlanEvent = (
     | TextDelta
     | PlanningRetry
     | Answer
+    | ActionsOffered
     | NeedsInput
     | PlanReady
     | PreviewStarted

@@ -9,6 +9,7 @@ likely actions are offered, as without a model.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, Literal
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 
 from obsidian_agent.agent.conversation import new_id
 from obsidian_agent.agent.events import (
+    ActionsOffered,
     AgentEvent,
     Answer,
     Candidate,
@@ -93,6 +95,8 @@ class MenuPlanner(Struct, frozen=True):
     ledger: Ledger
     sampling: Sampling = Sampling()
     questions: bool = False
+    offers: bool = False
+    """Offer the likely actions while the model chooses, and then its choice among them."""
     conversation: str = field(default_factory=new_id)
 
     async def plan(self, request: PlanRequest, emit: Emit) -> PlanningResult:
@@ -106,6 +110,7 @@ class MenuPlanner(Struct, frozen=True):
             return TurnFailed(error.problem())
         plain = replace(request, pick=None)
         verdict: PlanningResult | None = None
+        offered: tuple[Candidate, ...] = ()
         # A model that writes whole plans offers no candidates; the menu does.
         if provider is not None or request.pick is not None:
             verdict = await asyncio.to_thread(self.offline.decide, plain, questions=self.questions)
@@ -114,6 +119,9 @@ class MenuPlanner(Struct, frozen=True):
             if _is_clear(verdict.candidates[:1]):
                 verdict = await asyncio.to_thread(self._without_model, plain, verdict)
             else:
+                if self.offers:
+                    await emit(ActionsOffered(verdict.candidates, provider.name))
+                    offered = verdict.candidates
                 verdict = await _Turn(self, provider, plain, verdict).run(emit)
         if verdict is None:
             verdict = await self._whole_plan(plain, known, emit)
@@ -126,6 +134,8 @@ class MenuPlanner(Struct, frozen=True):
                     recipe_of_plan(verdict.plan),
                     agent=verdict.agent,
                 )
+        if offered and isinstance(verdict, PlanReady):
+            verdict = _among(verdict, offered)
         return await asyncio.to_thread(self.offline.apply_pick, request, verdict)
 
     def _without_model(self, request: PlanRequest, known: NeedsInput) -> PlanningResult:
@@ -353,16 +363,40 @@ def _is_clear(candidates: Sequence[Candidate]) -> bool:
     )
 
 
+def _among(planned: PlanReady, offered: Sequence[Candidate]) -> NeedsInput:
+    """Return the question in which the plan of a model is one of the candidates."""
+    plan = planned.plan
+    same = [candidate for candidate in offered if candidate.plan == plan]
+    chosen = same or [Candidate(plan.goal, plan, {}, (), agent=planned.agent)]
+    return NeedsInput(WHICH, _merged(chosen, offered))
+
+
 def _merged(chosen: Sequence[Candidate], known: Sequence[Candidate]) -> tuple[Candidate, ...]:
     """Return the candidates of a model and those without it, each reading once.
 
-    A reading without the model that lacks nothing is not pushed down by one that does.
+    A reading without the model that is first and complete stays first, and none that is complete
+    is pushed down by one that is not.
     """
-    merged: dict[tuple[str, tuple[tuple[str, str], ...]], Candidate] = {}
-    for candidate in sorted((*chosen, *known), key=lambda candidate: bool(candidate.missing)):
-        reading = candidate.recipe, tuple(sorted(candidate.values.items()))
-        merged.setdefault(reading, candidate)
+    ordered = sorted((*chosen, *known), key=lambda candidate: bool(candidate.missing))
+    ordered[:0] = filter(_is_complete, known[:1])
+    merged: dict[Any, Candidate] = {}
+    for candidate in ordered:
+        merged.setdefault(_reading(candidate), candidate)
     return tuple(merged.values())[:MAX_SUGGESTIONS]
+
+
+def _is_complete(candidate: Candidate) -> bool:
+    """Return whether a candidate has every value and uses the whole message."""
+    return bool(candidate.values) and not (
+        candidate.missing or candidate.unused or candidate.unknown
+    )
+
+
+def _reading(candidate: Candidate) -> Any:
+    """Return what is equal for candidates that do the same."""
+    if candidate.plan is not None:
+        return json.dumps(candidate.plan.to_json(), sort_keys=True)
+    return candidate.recipe, tuple(sorted(candidate.values.items()))
 
 
 def _over(planner: OfflinePlanner, view: VaultView) -> OfflinePlanner:

@@ -133,10 +133,17 @@ class ModelTurns(Struct, frozen=True):
             config=replace(config, notices=(*config.notices, *choice.notices)),
         )
 
-    def menu(self, agent: Agent) -> MenuPlanner:
-        """Return the agent behind the menu, which is used if its model picks from it."""
-        menu = self._menu(agent.name, lambda: agent.provider, agent)
-        return replace(menu, questions=agent.dry_run is None, conversation=agent.conversation.id)
+    def menu(self, agent: Agent, *, offers: bool = False) -> MenuPlanner:
+        """Return the agent behind the menu, which is used if its model picks from it.
+
+        With `offers` the likely actions are offered while it picks.
+        """
+        return replace(
+            self._menu(agent.name, lambda: agent.provider, agent),
+            questions=agent.dry_run is None,
+            conversation=agent.conversation.id,
+            offers=offers,
+        )
 
     def planner(self, approve: ApproveShare) -> MenuPlanner:
         """Return the planner whose model cannot read notes by itself.

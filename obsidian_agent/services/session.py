@@ -77,6 +77,8 @@ class Session:
         """The settings in use; call `settings_changed` after a change."""
         self.on_agent: Callable[[AgentState], object] = lambda state: None
         """Receives the state of an external agent, in the event loop of its turn."""
+        self.offers_actions = False
+        """True if likely actions are offered while a model chooses; the app shows them."""
         self._make_models = make_models
         self._models: tuple[Models | None] | None = None
         self._offline: OfflinePlanner | None = None
@@ -337,7 +339,7 @@ class Session:
             except ConfigError as error:
                 return TurnFailed(error.problem())
             request = await asyncio.to_thread(self.request, question, params, pick)
-            planner = turns.menu(agent)
+            planner = turns.menu(agent, offers=self.offers_actions)
             return await traced(lambda emit: planner.plan(request, emit), question, agent, emit)
 
         await self._follow(await self._with_hooks(question, verdict), question, emit)

@@ -168,8 +168,7 @@ async def test_a_sentence_that_nobody_understands_comes_to_a_run_in_less_than_te
         await app.on_top(Candidates)
         titles = app.app.screen.titles  # type: ignore[attr-defined]
         assert len(titles) <= 3
-        assert titles[0] == "Move Soup to …"
-        await press(*"ce")
+        await press(*["down"] * titles.index("Move Soup to …"), *"ce")
         for key in ("down", "enter", "enter"):
             await press(key)
         await app.settle()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from llm_server import Failure, LlmServer, Reply, Silence
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.screens.candidates import Candidates, Gap
 from obsidian_agent.tui.screens.values_form import ValuesForm
+from support import settings_with
 from tui.driving import Driver
 from tui.test_actions import real
 
@@ -87,3 +91,73 @@ async def test_letters_and_digits_choose_only_outside_a_gap(tmp_path: Path) -> N
         screen = await choosing(app, "please rename Soup")
         await app.press("1", "e")
         assert [gap.value for gap in screen.row.gaps] == ["1e"]
+
+
+def small(server: LlmServer) -> LiveSettings:
+    return settings_with(model="ollama/qwen3:4b", base_url=server.url)
+
+
+CHOICE = json.dumps(
+    {"actions": [{"action": "rename", "from": "Soup", "to": "Stew"}]}, ensure_ascii=False
+)
+
+
+async def test_the_actions_can_be_chosen_while_a_slow_model_thinks(tmp_path: Path) -> None:
+    with LlmServer([Silence()], ["qwen3:4b"]) as server:
+        async with real(tmp_path, settings=small(server)) as app:
+            await app.pilot.press(*"please rename Soup", "enter")
+            await app.until(lambda: isinstance(app.app.screen, Candidates) and server.requests)
+            assert "is choosing, too" in app.screen()
+            app.wait_out_grace()
+            await app.pilot.press(*"Stew", "enter")
+            await app.until(lambda: app.stage == "plan")
+            await app.settle()
+            assert "Rename Recipes/Soup.md to Recipes/Stew.md" in app.plan_head()
+            await app.until(server.client_gone.is_set)
+
+
+@pytest.mark.parametrize(
+    "answer", [CHOICE, f"Of course:\n```json\n{CHOICE}\n```"], ids=["format", "ignores-format"]
+)
+@pytest.mark.parametrize("protocol", ["ollama", "openai"])
+async def test_the_choice_of_the_model_appears_at_the_top(
+    tmp_path: Path, protocol: str, answer: str
+) -> None:
+    with LlmServer([Reply(answer, delay=0.2)], ["qwen3:4b"], keyless=True) as server:
+        settings = small(server)
+        if protocol == "openai":
+            settings = settings_with(model="custom/qwen3:4b", base_url=server.openai_url)
+        async with real(tmp_path, settings=settings) as app:
+            await app.send("Soup needs a heartier title, Stew")
+            await app.on_top(Candidates)
+            screen = app.app.screen
+            assert isinstance(screen, Candidates)
+            await app.until(lambda: not screen.thinking)
+            await app.settle()
+            assert screen.titles[0] == "Rename Soup to Stew"
+            app.wait_out_grace()
+            await app.press("enter")
+            await app.until(lambda: app.stage == "plan")
+            await app.settle()
+            assert "Rename Recipes/Soup.md to Recipes/Stew.md" in app.plan_head()
+
+
+async def test_a_complete_reading_stays_first_whatever_the_model_chooses(tmp_path: Path) -> None:
+    other = json.dumps({"actions": [{"action": "rename", "from": "Bread", "to": "Stew"}]})
+    with LlmServer([Reply(other)], ["qwen3:4b"]) as server:
+        async with real(tmp_path, settings=small(server)) as app:
+            await app.send("please rename Soup to Stew")
+            await app.on_top(Candidates)
+            screen = app.app.screen
+            assert isinstance(screen, Candidates)
+            await app.until(lambda: not screen.thinking)
+            assert screen.titles[0] == "Rename Soup to Stew"
+
+
+async def test_actions_stay_when_the_model_fails(tmp_path: Path) -> None:
+    with LlmServer([Failure(400, "no such model")], ["qwen3:4b"]) as server:
+        async with real(tmp_path, settings=small(server)) as app:
+            screen = await choosing(app, "please rename Soup")
+            await app.until(lambda: not screen.thinking)
+            assert "Without the model" in app.screen()
+            assert screen.titles[0] == "Rename Soup to …"

@@ -179,7 +179,8 @@ class Candidates(Modal[PickedCandidate]):
         self._session = session
         self._candidates = tuple(candidates[:MAX_CANDIDATES])
         self._remark = remark
-        self._thinking = thinking
+        self.thinking = thinking
+        """The model that still chooses; "" if none does."""
         self._forms: dict[str, Form] = {}
         self._current = 0
         self._has_moved = False
@@ -201,6 +202,11 @@ class Candidates(Modal[PickedCandidate]):
         return list(self.query(CandidateRow))
 
     @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The candidates to choose from."""
+        return self._candidates
+
+    @property
     def titles(self) -> list[str]:
         """The titles of the candidates."""
         return [candidate.title for candidate in self._candidates]
@@ -210,23 +216,28 @@ class Candidates(Modal[PickedCandidate]):
         """The row under the cursor."""
         return self.rows[self._current]
 
-    async def show(self, candidates: Sequence[Candidate], remark: str = "") -> None:
+    def replace(self, candidates: Sequence[Candidate], remark: str = "") -> None:
         """Replace the candidates, as the model has chosen. A row that the user moved to stays."""
-        current, texts = self.row.candidate, self.row.texts
-        self._thinking, self._remark = "", remark
-        self._candidates = tuple(candidates[:MAX_CANDIDATES])
-        is_kept = self._has_moved and current in self._candidates
-        self._current = self._candidates.index(current) if is_kept and current is not None else 0
-        await self._draw()
-        if is_kept:
-            for gap in self.row.gaps:
-                gap.value = texts.get(gap.input, gap.value)
+        self.thinking, self._remark = "", remark
+        old, self._candidates = self._candidates, tuple(candidates[:MAX_CANDIDATES])
+        rows = self.rows
+        texts = rows[self._current].texts if rows else {}
+        current = old[self._current] if self._current < len(old) else None
+        if not self._has_moved or current is None:
+            self._current = 0
+        elif current in self._candidates:
+            self._current = self._candidates.index(current)
+        else:
+            self._current, texts = 0, {}
+        if self.is_mounted:
+            self.run_flow("draw", partial(self._draw, texts), exclusive=True)
 
-    async def _draw(self) -> None:
+    async def _draw(self, texts: Mapping[str, str] = {}) -> None:
+        """Show the current candidates; `texts` are those typed into the gaps of the current row."""
         remark = self._remark
-        if self._thinking:
+        if self.thinking:
             remark = (
-                f"{terminal_text.shortened(self._thinking, 40)} is choosing, too. "
+                f"{terminal_text.shortened(self.thinking, 40)} is choosing, too. "
                 "Its choice will appear at the top."
             )
         label = self.query_one("#candidates-remark", Static)
@@ -240,6 +251,8 @@ class Candidates(Modal[PickedCandidate]):
             for number, candidate in enumerate((*self._candidates, None), 1)
         ]
         await listing.mount_all(rows)
+        for gap in self.row.gaps:
+            gap.value = texts.get(gap.input, gap.value)
         self._go(self._current)
         if self._session is not None:
             self.run_flow("effects", self._try_all, exclusive=True)

@@ -22,7 +22,6 @@ from obsidian_agent.services.fields import Field
 from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.actions import MACRO, Actions
-from obsidian_agent.tui.screens.candidates import Candidates
 from obsidian_agent.tui.screens.dialogs import Buttons, Modal
 from obsidian_agent.tui.screens.trust import Reading
 from obsidian_agent.tui.screens.values_form import ValuesForm, parameter_fields
@@ -31,9 +30,10 @@ from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.events import Candidate, NeedsInput
+    from obsidian_agent.agent.events import ActionsOffered, Candidate, NeedsInput
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.services.macro import Macro
+    from obsidian_agent.tui.screens.candidates import Candidates, PickedCandidate
 
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -51,6 +51,9 @@ class MacroActions(Workspace):
             "[WORDS]",
         ),
     )
+
+    _choice: Candidates | None = None
+    """The choice that is open."""
 
     _recent_actions: Sequence[str] = ()
     """The names of the actions chosen since the program started, the latest first."""
@@ -176,40 +179,92 @@ class MacroActions(Workspace):
 
     # --- candidates and missing values ------------------------------------------------------------
 
-    @work(group="ask", exit_on_error=False)
-    async def ask(self, event: NeedsInput) -> None:
-        """Let the user choose a candidate and enter missing values, then compute the preview."""
-        message = self.turn.message or ""
-        if not event.candidates:
-            await self._ask_for_parameters(event)
+    def ask(self, event: NeedsInput | ActionsOffered) -> None:
+        """Let the user choose a candidate and enter missing values, then compute the preview.
+
+        The choice that is open already gets the candidates of the model.
+        """
+        from obsidian_agent.agent.events import ActionsOffered
+        from obsidian_agent.tui.screens.candidates import Candidates
+
+        if isinstance(event, ActionsOffered):
+            remark, thinking = "", event.model
+        elif event.candidates:
+            remark, thinking = _remark(event), ""
+        else:
+            self._ask_for_parameters(event)
             return
-        while picked := await self.app.push_screen_wait(
-            Candidates(message, event.candidates, self.session, remark=_remark(event))
-        ):
-            values: Mapping[str, str] | None = {}
-            candidate = picked.candidate
-            if candidate is None:
-                if await self._choose_from_all(message):
-                    return
-                continue
-            if candidate.recipe:
-                known = {**candidate.values, **picked.values}
-                values = await self._ask_for_values(candidate.recipe, known, always=picked.change)
-                candidate = replace(candidate, values={})
-            elif candidate.missing:
-                declared = candidate.plan.parameters if candidate.plan is not None else {}
-                fields = parameter_fields(candidate.missing, declared)
-                values = await self.app.push_screen_wait(ValuesForm(candidate.title, fields))
-            if values is not None:
-                self.turn.forget_plan(
-                    macro=self.turn.macro, message=message or None, client=self.turn.client
-                )
-                self.turn.start(self.session.fill(candidate, values), "Computing the preview")
+        if self._choice is not None:
+            self.keyboard.mark_appeared()
+            self._choice.replace(event.candidates, remark)
+            return
+        self._choice = Candidates(
+            self.turn.message or "",
+            event.candidates,
+            self.session,
+            remark=remark,
+            thinking=thinking,
+        )
+        self._let_choose(self._choice)
+
+    @work(group="ask", exit_on_error=False)
+    async def _let_choose(self, choice: Candidates) -> None:
+        from obsidian_agent.tui.screens.candidates import Candidates
+
+        message = self.turn.message or ""
+        while picked := await self.app.push_screen_wait(choice):
+            self._choice = None
+            self.turn.supersede()
+            if picked.candidate is None:
+                is_done = await self._choose_from_all(message)
+            else:
+                is_done = await self._fill_candidate(picked.candidate, picked)
+            if is_done:
                 return
-        self.add_entry("note", "You chose no action. Nothing was changed.")
+            choice = self._choice = Candidates(message, choice.candidates, self.session)
+        if self._choice is not choice:
+            return  # the turn has ended with an answer
+        self._choice = None
+        if self.turn.phase == "planning":
+            self.turn.cancel()
+        else:
+            self.add_entry("note", "You chose no action. Nothing was changed.")
         if not self.panes.chat.prompt.text:
             self.panes.chat.prompt.action_older()  # to be worded in another way
 
+    def end_choice(self) -> None:
+        """Close the choice if the turn has ended otherwise; after a failure it stays open."""
+        choice = self._choice
+        if choice is None or not choice.thinking:
+            return
+        if self.turn.has_failed:
+            choice.replace(choice.candidates, "The model did not choose.")
+        else:
+            self._choice = None
+            choice.dismiss(None)
+
+    async def _fill_candidate(self, candidate: Candidate, picked: PickedCandidate) -> bool:
+        """Ask for what the candidate still lacks, then compute its preview.
+
+        Return False if the user closes the form.
+        """
+        values: Mapping[str, str] | None = {}
+        if candidate.recipe:
+            known = {**candidate.values, **picked.values}
+            values = await self._ask_for_values(candidate.recipe, known, always=picked.change)
+            candidate = replace(candidate, values={})
+        elif candidate.missing:
+            declared = candidate.plan.parameters if candidate.plan is not None else {}
+            fields = parameter_fields(candidate.missing, declared)
+            values = await self.app.push_screen_wait(ValuesForm(candidate.title, fields))
+        if values is None:
+            return False
+        turn = self.turn
+        turn.forget_plan(macro=turn.macro, message=turn.message, client=turn.client)
+        turn.start(self.session.fill(candidate, values), "Computing the preview")
+        return True
+
+    @work(group="ask", exit_on_error=False)
     async def _ask_for_parameters(self, event: NeedsInput) -> None:
         """Ask for the missing values of a plan, then compute its preview."""
         if not event.missing:
@@ -243,7 +298,7 @@ class MacroActions(Workspace):
 
 
 def _remark(event: NeedsInput) -> str:
-    """Return what the question says besides its candidates, such as why the model failed."""
+    """Return the message of a question, such as why the model failed; "" if it adds nothing."""
     from obsidian_agent.services.offline_planner import WHICH
 
     repeats_doubt = any(

@@ -177,6 +177,7 @@ class MainScreen(
         # Two refreshes, one for the text of the top bar and one for its layout: nothing below a
         # dialog is drawn, so that one must not open earlier.
         self.call_after_refresh(self.call_after_refresh, self._begin)
+        self.session.offers_actions = True
         self.watch_threads()
         self.session.vault.follow(self._post_index_status)
         self.session.on_agent = lambda state: self.post_message(self.AgentStateChanged(state))
@@ -217,6 +218,7 @@ class MainScreen(
     @on(WorkEnded)
     def _work_ended(self, message: WorkEnded) -> None:
         self.turn.ended(message)
+        self.end_choice()
 
     def _clean_up(self) -> None:
         if self.turn.phase == "idle":

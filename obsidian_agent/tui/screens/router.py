@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from obsidian_agent.agent.events import (
+    ActionsOffered,
     Answer,
     NeedsInput,
     Notice,
@@ -94,6 +95,8 @@ class Router:
                 chat.transcript.cite(Citations(event.sources, event.also_sent))
                 if event.health is not None:
                     self._view.show_health(event.health)
+            case ActionsOffered():
+                self._view.ask(event)
             case NeedsInput():
                 chat.transcript.end_stream(keep=False)
                 self._view.ask(event)

@@ -23,7 +23,7 @@ from obsidian_agent.tui.widgets.plan import ChangeReader
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from obsidian_agent.agent.events import ExecutionResult, NeedsInput
+    from obsidian_agent.agent.events import ActionsOffered, ExecutionResult, NeedsInput
     from obsidian_agent.app_services import AppServices
     from obsidian_agent.config.live import LiveSettings
     from obsidian_agent.plan.result import Preview
@@ -180,7 +180,7 @@ class Workspace(Screen[None]):
 
     # --- the view of a turn -----------------------------------------------------------------------
 
-    def ask(self, event: NeedsInput) -> object:
+    def ask(self, event: NeedsInput | ActionsOffered) -> object:
         """Ask for missing values, or for a choice among candidates."""
         raise NotImplementedError
 

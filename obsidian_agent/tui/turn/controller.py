@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     from textual.message import Message
     from textual.worker import Worker
 
-    from obsidian_agent.agent.events import AgentEvent, ExecutionResult, NeedsInput, PlanReady
+    from obsidian_agent.agent.events import (
+        ActionsOffered,
+        AgentEvent,
+        ExecutionResult,
+        NeedsInput,
+        PlanReady,
+    )
     from obsidian_agent.errors import Problem
     from obsidian_agent.plan.left_out import LeftOut
     from obsidian_agent.plan.model import ActionPlan
@@ -84,7 +90,7 @@ class TurnView(Protocol):
     def show_hint(self, text: str) -> None: ...
     def busy(self, what: str) -> None: ...
     def end_stream(self, *, keep: bool, mark: str = "") -> None: ...
-    def ask(self, event: NeedsInput) -> object: ...
+    def ask(self, event: NeedsInput | ActionsOffered) -> object: ...
     def lock_plan(self, disabled: frozenset[str] | None) -> None: ...
     def show_plan(self, state: PlanState) -> None: ...
     def show_plan_notice(self, text: str) -> None: ...
@@ -288,14 +294,25 @@ class TurnController:
                 self._thread.cancel()
                 return False
 
+    def supersede(self) -> None:
+        """Drop the planning in progress: the user has chosen without its result."""
+        if self.phase == "planning":
+            self._thread.cancel()
+            self._drop_planning()
+
+    def _drop_planning(self) -> None:
+        self._stream.discard()
+        if self._worker is not None:
+            self._worker.cancel()
+        self._token += 1
+        self.phase, self._worker = "idle", None
+        self._view.busy("")
+        self._view.end_stream(keep=False)
+
     def detach(self) -> None:
         """Detach the thread on the screen, whose turn continues. Not allowed during a run."""
         if self.phase == "planning":
-            self._stream.discard()
-            if self._worker is not None:
-                self._worker.cancel()
-            self._token += 1
-            self.phase, self._worker = "idle", None
+            self._drop_planning()
         self._view.busy("")
         self._view.end_stream(keep=False)
         self.pending = self.last = None
