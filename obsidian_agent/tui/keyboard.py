@@ -31,6 +31,9 @@ PAUSE = 0.7
 SAME_KEY_SECONDS = 0.25
 """Seconds after a key in which a new screen counts as opened by it."""
 
+TYPING = 0.4
+"""Seconds between two letters of a word; the first one may be the key of a pane, too."""
+
 _MOVING = frozenset(
     {
         "escape",
@@ -81,6 +84,8 @@ class Keyboard:
         """The time of the last notice about an ignored key."""
         self._field: Field | None = None
         """The field that was typed into last."""
+        self._letter: events.Key | None = None
+        """The last key, if it was a letter that a pane has used: it may begin a message."""
 
     # --- events of the screen ---------------------------------------------------------------------
 
@@ -142,10 +147,17 @@ class Keyboard:
             else:
                 self._ignore(event, now)
             return True
-        if on_main and field is None and event.is_printable and not self._is_bound(event):
-            self._write(event)
-            self._last = now
-            return True
+        if on_main and field is None and event.is_printable:
+            letter, self._letter = self._letter, event
+            if not self._is_bound(event):
+                if letter is not None and now - self._last < TYPING:
+                    self._write(letter)
+                self._letter = None
+                self._write(event)
+                self._last = now
+                return True
+        else:
+            self._letter = None
         if field is not None and (event.is_printable or event.key in _EDITING):
             self._activity, self._field = "typing", field
         else:
@@ -201,7 +213,7 @@ class Keyboard:
 
     def _ignore(self, event: events.Key, now: float) -> None:
         self._quiet_from = self._last = now
-        if now - self._noticed >= NOTICE_SECONDS:
+        if now - self._noticed >= NOTICE_SECONDS and not self._has_errors:
             self._noticed = now
             key = format_keys(event.key)
             self._app.notify(
@@ -209,6 +221,13 @@ class Keyboard:
                 timeout=NOTICE_SECONDS,
                 markup=False,
             )
+
+    @property
+    def _has_errors(self) -> bool:
+        """True if the plan on the screen cannot be approved anyway; a notice would cover why."""
+        preview = self._panes.work.plan.preview
+        is_shown = self._is_on_main and self._panes.work.stage == "plan"
+        return is_shown and preview is not None and not preview.valid
 
     @property
     def _is_on_main(self) -> bool:

@@ -11,6 +11,7 @@ from llm_server import Failure, LlmServer, Reply, Silence
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.screens.candidates import Candidates, Gap
+from obsidian_agent.tui.screens.history import History
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from support import settings_with
 from tui.driving import Driver
@@ -161,3 +162,19 @@ async def test_actions_stay_when_the_model_fails(tmp_path: Path) -> None:
             await app.until(lambda: not screen.thinking)
             assert "Without the model" in app.screen()
             assert screen.titles[0] == "Rename Soup to …"
+
+
+async def test_a_message_can_begin_with_a_key_of_the_note(tmp_path: Path) -> None:
+    async with real(tmp_path) as app:
+        await app.press("ctrl+o", *"soup", "enter")
+        assert app.app.focused is not app.prompt
+        await app.press(*"open Ideas")
+        assert app.prompt.text == "open Ideas"
+
+
+async def test_all_actions_know_the_commands(tmp_path: Path) -> None:
+    async with real(tmp_path) as app:
+        await app.press("f2", *"undo")
+        assert "Undo the last run" in app.screen()
+        await app.press("escape", "f2", *"history", "enter")
+        await app.on_top(History)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from obsidian_agent.offline.recipe import Recipe
     from obsidian_agent.services.macro import Imported, Macro
     from obsidian_agent.services.session import Session
+    from obsidian_agent.tui.commands import Command
 
 
 SAVED = "Saved"
@@ -52,11 +53,20 @@ _STANDINGS = {
 
 
 class Actions(SearchDialog[str]):
-    """The menu. Dismisses with the key of the action to run: a recipe's name, or `macro:NAME`."""
+    """The menu. Dismisses with the key of the action to run: a recipe's name, or `macro:NAME`.
+
+    A query also finds `commands`, whose keys are `/NAME`.
+    """
 
     BINDINGS = bindings("saved")
 
-    def __init__(self, session: Session, query: str = "", recent: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        session: Session,
+        query: str = "",
+        recent: Sequence[str] = (),
+        commands: Sequence[Command] = (),
+    ) -> None:
         super().__init__(
             "Actions",
             "Every action shows a preview before it runs. Tab goes to the list, where you can "
@@ -65,6 +75,7 @@ class Actions(SearchDialog[str]):
         self._session = session
         self._query = query
         self._recent = recent
+        self._commands = commands
         self._recipes: Sequence[Recipe] = ()
         self._macros: Sequence[Macro] = ()
 
@@ -95,6 +106,11 @@ class Actions(SearchDialog[str]):
         actions = [_recipe_action(recipe) for recipe in self._recipes if recipe.subject != SAVED]
         actions += map(_macro_action, self._macros)
         if self._query.strip():
+            choices |= {
+                f"/{command.name}": Choice(f"/{command.name}", command.title, command.help)
+                for command in self._commands
+            }
+            actions += map(_command_action, self._commands)
             rows: list[Row] = [
                 choices[action.key] for action in ranked(self._query, actions, self._recent)
             ]
@@ -266,6 +282,16 @@ def _macro_action(macro: Macro) -> Action:
         examples=macro.phrases,
         deletes=_deletes(step.tool for step in macro.plan.steps),
         own=True,
+    )
+
+
+def _command_action(command: Command) -> Action:
+    return Action(
+        key=f"/{command.name}",
+        title=command.title,
+        subject="",
+        description=command.help,
+        examples=(command.name,),
     )
 
 

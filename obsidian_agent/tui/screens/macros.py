@@ -60,13 +60,19 @@ class MacroActions(Workspace):
 
     def action_actions(self, query: str = "") -> None:
         """Show all actions."""
-        self.app.push_screen(Actions(self.session, query, self._recent_actions), self.open_action)
+        commands = [command for command in self.commands() if not command.requires_argument]
+        actions = Actions(self.session, query, self._recent_actions, commands)
+        self.app.push_screen(actions, self.open_action)
 
     def open_action(self, name: str | None) -> None:
         """Open the form of an action, or its preview if it has no inputs.
 
-        `name` is that of a recipe, or `macro:NAME`.
+        `name` is that of a recipe, `macro:NAME`, or `/NAME` of a command.
         """
+        if name is not None and name.startswith("/"):
+            command = next(one for one in self.commands() if name == f"/{one.name}")
+            self.run_command(command)
+            return
         if name is None or not self.ensure_not_applying():
             return
         self._recent_actions = [name, *(key for key in self._recent_actions if key != name)]

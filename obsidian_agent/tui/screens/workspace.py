@@ -178,6 +178,10 @@ class Workspace(Screen[None]):
         """Update the screen after a change of the turn's state."""
         raise NotImplementedError
 
+    def run_command(self, command: Command, rest: str = "") -> None:
+        """Run the action of a command."""
+        raise NotImplementedError
+
     # --- the view of a turn -----------------------------------------------------------------------
 
     def ask(self, event: NeedsInput | ActionsOffered) -> object:
