@@ -61,6 +61,9 @@ Planning = Literal["auto", "menu", "plan"]
 WHOLE_PLAN_SECONDS: Final = 180.0
 """Seconds in which a model that picks from the menu may write a whole plan instead."""
 
+MAX_GUESSED: Final = 3
+"""Words of a value without quotes in a reading that stays before the choice of a model."""
+
 ROOM: Final = 400
 """The most tokens of a reply: three actions with their values."""
 _AS_CONTEXT: Final[AllowedBy] = "context"
@@ -386,9 +389,14 @@ def _merged(chosen: Sequence[Candidate], known: Sequence[Candidate]) -> tuple[Ca
 
 
 def _is_complete(candidate: Candidate) -> bool:
-    """Return whether a candidate has every value and uses the whole message."""
-    return bool(candidate.values) and not (
-        candidate.missing or candidate.unused or candidate.unknown
+    """Return whether a candidate has every value and uses the whole message.
+
+    A long phrase without quotes may hold another action.
+    """
+    phrases = (guess.partition("“")[2].split() for guess in candidate.guesses)
+    lacks = candidate.missing or candidate.unused or candidate.unknown
+    return (
+        bool(candidate.values) and not lacks and all(len(words) <= MAX_GUESSED for words in phrases)
     )
 
 

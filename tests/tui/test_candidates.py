@@ -77,7 +77,7 @@ async def test_all_actions_keep_the_sentence(tmp_path: Path) -> None:
         await app.on_top(Candidates)
         await app.press("f2")
         await app.on_top(Actions)
-        await app.press(*"rename a note", "enter")
+        await app.press(*"copy a note", "enter")
         await app.on_top(ValuesForm)
         assert "Recipes/Soup.md" in app.screen()
 
