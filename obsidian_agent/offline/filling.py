@@ -78,6 +78,7 @@ _WHEN: Final = frozenset({"befor", "sinc"})
 _HAVING: Final = frozenset({"with", "without", "have", "property", "to"})
 """Senses of the words by which a property exists, or does not, whatever its value."""
 _TO: Final = frozenset({"to", "into", "onto"})
+_INSIDE: Final = frozenset({"in", "from", "under"})
 _ASSIGNS: Final = unicode_expression(r"\s*[:=]")
 _BEHIND_COLON: Final = unicode_expression(r"(?s)(?:：|:(?=\s|[^\x00-\x7f]))\s*(\S.*?)\s*$")
 _OPENING: Final = unicode_expression(r"[^\s\ue000]+$")
@@ -148,7 +149,11 @@ class Filling:
     @property
     def lost(self) -> list[Stretch]:
         """The names, quoted texts and conditions that no input uses."""
-        names = [match for match in self._names if not (match.new or self._is_used(match))]
+        names = [
+            match
+            for match in self._names
+            if not (match.new or self._is_used(match) or self._is_aside(match))
+        ]
         named = {match.text for match in names}
         conditions = [part for part in self._conditions if not self._is_used(part)]
         return [*names, *(quote for quote in self._texts if quote.text not in named), *conditions]
@@ -177,6 +182,10 @@ class Filling:
                     phrases[-1] = replace(phrases[-1], end=word.end)
                 previous = word
         return [self._stretch(part.start, part.end) for part in phrases]
+
+    def _is_aside(self, part: Stretch) -> bool:
+        """Return True for a name that begins a later sentence: “Templates stay where they are”."""
+        return part.start >= self.parsed.end and self.parsed.cue(part.start) is None
 
     def _labelled_by(self, word: Word) -> Iterator[Stretch]:
         return self.parsed.labelled_by(word)
@@ -229,12 +238,18 @@ class Filling:
             if (value := self._value(spec)) is not None:
                 self.values[spec.name] = value
         self._guess()
+        if "vault.delete" in self.recipe.tools:
+            self.values = {
+                name: value for name, value in self.values.items() if not _is_tag_of_note(value)
+            }
         if self.unused:  # such a word may be a condition
             deletes = "vault.delete" in self.recipe.tools
+            cues = (self.parsed.cue(match.start) for match in self.parsed.names)
+            is_inside = any(cue.senses & _INSIDE for cue in cues if cue is not None)
             self.values = {
                 name: value
                 for name, value in self.values.items()
-                if value != _ALL and not (deletes and _may_be_narrowed(value))
+                if value != _ALL and not (deletes and (is_inside or _may_be_narrowed(value)))
             }
 
     def _lacks_folder(self) -> Iterator[Input]:
@@ -278,7 +293,7 @@ class Filling:
                 return day.text
         return None
 
-    def _choice(self, spec: Input) -> str | None:
+    def _choice(self, spec: Input) -> Any:
         """Return the option whose label the sentence mentions.
 
         The one with most words is best, then the last. In an action “open tasks” says which tasks,
@@ -296,7 +311,7 @@ class Filling:
             if f" {label.casefold()} " in f" {self.parsed.bare.casefold()} " and " " in label:
                 start = self.parsed.bare.casefold().index(label.casefold())
                 self.used.append(self._stretch(start, start + len(label)))
-                return value
+                return read(spec, value, self.parsed.around)
             needed = [sense for sense in words(label) if sense not in FUNCTION_WORDS]
             last = {sense: word for word in free for sense in word.senses}
             run = [last[sense] for sense in needed if sense in last]
@@ -304,7 +319,7 @@ class Filling:
             if needed and len(run) == len(needed) and is_better:
                 best, chosen = run, value
         self.used += best
-        return chosen
+        return None if chosen is None else read(spec, chosen, self.parsed.around)
 
     def _describes_tasks(self, word: Word) -> bool:
         """Return True for an adjective beside “tasks”: “open tasks”, “tareas abiertas”."""
@@ -344,7 +359,8 @@ class Filling:
         names = [
             match
             for match in self._names
-            if not (match.negated or match.bound) and self._accepts(spec, match)
+            if not (match.negated or match.bound or self._is_aside(match))
+            and self._accepts(spec, match)
         ]
         texts = [text for text in self._texts if self._accepts(spec, text)]
         parts: list[Stretch] = [*texts, *names]
@@ -423,7 +439,7 @@ class Filling:
     def _guess(self) -> None:
         """Fill the empty inputs with phrases, and remember them in `guesses`."""
         for spec in self._open:
-            for literal in (True, False) if spec.needed else (True,):
+            for literal in (True, False) if spec.needed or spec.kind == "heading" else (True,):
                 if any(
                     self._accept(spec, part) for part in self._phrases_of(spec, literal=literal)
                 ):
@@ -460,14 +476,15 @@ class Filling:
         inside = [word for word in self.parsed.tokens if is_within(word, [phrase])]
         content = [word for word in inside if not word.negates]
         if spec.kind in _PROSE:
-            names = self.parsed.names
-            content = [word for word in content if not (word.is_small or is_within(word, names))]
+            content = [word for word in content if not word.is_small]
         # A new property is no phrase of known words: “allen Notizen unter”.
         known = [word for word in inside if word.is_small or len(word.senses) > 1]
         if spec.kind == "property" and len(inside) > 1 and len(known) == len(inside):
             return False
         is_series = spec.kind in ("newNote", "newName") and isinstance(names_of(phrase.text), list)
-        if (inside and not content) or is_series:
+        find = self.parsed.around.names.find
+        is_known = spec.kind == "newNote" and bool(find(phrase.text, "note"))
+        if (inside and not content) or is_series or is_known:
             return False
         others = self.recipe.defaults | self.values
         try:
@@ -487,10 +504,11 @@ class Filling:
         ends = frozenset().union(*others) - cues
         covered = (*parsed.quotes, *parsed.names, *self.used, *self.guesses.values())
         owner = self.guesses.get(spec.of or "")
+        has_value = any(other.of == spec.name for other in self.recipe.inputs.values())
         phrases: list[Stretch | None] = []
         for number, word in enumerate(parsed.tokens):
             assigns = bool(_ASSIGNS.match(parsed.bare, word.end))
-            if spec.kind == "property" and assigns:
+            if has_value and assigns:
                 phrases.append(self._stretch(word.start, word.end))
             is_owned = literal and owner is not None and word.end == owner.end and assigns
             senses = frozenset({stem(word.text)}) if literal else word.senses
@@ -647,16 +665,19 @@ class Filling:
     @property
     def _placed(self) -> Sequence[NameMatch]:
         """The names; if a text is missing that may hold names, those behind a preposition."""
-        lacks_text = any(
-            spec.kind in _PROSE and spec.needed and spec.name not in self.values
+        missing = [
+            spec
             for spec in self.recipe.inputs.values()
-        )
-        placed = [
-            match
-            for match in self._names
-            if (cue := self.parsed.cue(match.start)) is not None and cue.is_small
+            if spec.kind in _PROSE and spec.needed and spec.name not in self.values
         ]
-        return placed if lacks_text and placed else self._names
+        if not missing:
+            return self._names
+        verbs = frozenset().union(*(self._cues_of(spec) for spec in missing))
+        cues = {match.start: self.parsed.cue(match.start) for match in self._names}
+        placed = [one for one in self._names if (cue := cues[one.start]) and cue.is_small]
+        return placed or [
+            one for one in self._names if not ((cue := cues[one.start]) and cue.senses & verbs)
+        ]
 
     def _fits(self, described: NoteSet) -> bool:
         try:
@@ -673,7 +694,9 @@ class Filling:
         terms: list[Term] = []
         remaining: list[NameMatch] = []
         for match in names:
-            senses = _senses(match)
+            cue = self._cue(match)[1]
+            is_place = bool(match.negated or cue & {*_TO, *_INSIDE})
+            senses = _senses(match, is_place=is_place)
             first = senses[0] if senses else None
             if match.start >= self.parsed.end and (notes or terms):
                 remaining.append(match)
@@ -737,6 +760,12 @@ class Filling:
         )
 
 
+def _is_tag_of_note(value: Any) -> bool:
+    """Return True for a named note with a tag: “delete the tag x of the note y”."""
+    terms = value.terms if isinstance(value, NoteSet) else ()
+    return {"note", "tag"} <= {term.key for term in terms if not term.negated}
+
+
 def _may_be_narrowed(value: Any) -> bool:
     """Return True for a description to which an unused word may be a further condition."""
     return isinstance(value, NoteSet) and {term.key for term in value.terms} != {"note"}
@@ -771,21 +800,22 @@ def _split_pair(names: list[NameMatch]) -> list[NameMatch]:
         return names
     owners = tuple(Name("property", name.property) for name in match.names)
     texts = str(owners[0].value), display_text(match.names[0].value) or ""
-    index = names.index(match)
+    index, border = names.index(match), max(match.start + 1, match.end - len(texts[1]))
     names[index : index + 1] = [
-        replace(match, end=match.start + len(texts[0]), text=texts[0], names=owners, bound=False),
-        replace(match, start=match.end - len(texts[1]), text=texts[1], bound=False),
+        replace(match, end=border, text=texts[0], names=owners, bound=False),
+        replace(match, start=border, text=texts[1], bound=False),
     ]
     return names
 
 
-def _senses(match: NameMatch) -> list[Term]:
+def _senses(match: NameMatch, *, is_place: bool) -> list[Term]:
     """Return the meanings of a name in a description, most likely first.
 
-    The order is: tag with `#`, folder, note, property, value, tag without `#`. An ambiguous folder
-    name has no meaning.
+    The order is: tag with `#`, folder, note, property, value, tag without `#`; note before folder,
+    if no word before it `is_place`. An ambiguous folder name has no meaning.
     """
-    order = ["folder", "note", "property", "value"]
+    order = ["folder", "note", "property", "value"] if is_place else ["note", "folder"]
+    order += [] if is_place else ["property", "value"]
     order.insert(0 if match.text.startswith("#") else 4, "tag")
     if len(match.of_kinds("folder")) > 1:
         return []

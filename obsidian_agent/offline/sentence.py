@@ -193,7 +193,8 @@ class Sentence(Struct, frozen=True, dict=True):
     def _labelled(self) -> Iterator[NameMatch]:
         """Yield the words before “note” that are in the name of only one: “the zelda note”."""
         for word, noun in pairwise(tokens(self.bare[:MAX_READ])):
-            is_label = "note" in noun.senses and noun.text != "notes" and len(word.senses) == 1
+            is_label = "note" in noun.senses and noun.text != "notes"
+            is_label = is_label and len(word.senses) == 1 and word.text not in self.common
             known = self.around.names.partly(word.text) if is_label else ()
             if known and not word.is_small:
                 yield NameMatch(word.start, word.end, str(known[0].value), known)
@@ -260,7 +261,9 @@ class Sentence(Struct, frozen=True, dict=True):
             for match in self._in_context
             if not is_within(match, self.conditions)
         )
-        return tuple(self._with_value(match) for match in narrowed if match is not None)
+        return tuple(
+            self._with_rest(self._with_value(match)) for match in narrowed if match is not None
+        )
 
     @cached_property
     def texts(self) -> tuple[Stretch, ...]:
@@ -323,8 +326,8 @@ class Sentence(Struct, frozen=True, dict=True):
         for state, needed in _state_words():
             for number, first in enumerate(content):
                 run = content[number : number + len(needed)]
-                if len(run) == len(needed) and JOINED.match(first.text):
-                    run.reverse()  # the negation follows the noun
+                if len(run) == len(needed) and JOINED.match(first.text) and _denies(run[-1]):
+                    run.reverse()  # in Japanese and Korean the negation follows the noun
                 if stem(state) in first.senses:
                     run = [first]
                 elif len(run) < len(needed) or any(
@@ -344,7 +347,8 @@ class Sentence(Struct, frozen=True, dict=True):
                 )
                 # “Without links” means links in the notes, “no links to them” links to the notes.
                 is_outgoing = needed == _NO_LINK and (following is None or following.text != "to")
-                if first is self.tokens[0] or is_name or is_outgoing:
+                is_order = first is self.tokens[0] and len(run) == 1
+                if is_order or is_name or is_outgoing:
                     continue
                 yield NoteCondition(start, end, self.text[start:end], Term("is", state))
                 break
@@ -434,6 +438,15 @@ class Sentence(Struct, frozen=True, dict=True):
             before.pop()
         kinds: tuple[NameKind, ...] = ()
         noun = before[-1] if before else None
+        owned = tuple(
+            name
+            for name in match.of_kinds("value")
+            if noun is not None and stem(name.property or "") in noun.senses
+        )
+        if noun is not None and owned and noun.end + 1 == match.start:
+            # “The category X” is a value of the property “categories”.
+            text = self.text[noun.start : match.end]
+            return replace(match, start=noun.start, text=text, names=owned, bound=True)
         if noun is not None and not END.search(self.bare, noun.end, match.start):
             # “Tag X” and “please tag X” are orders, “the tag X” is a name.
             article = before[-2].text if len(before) > 1 else "to"
@@ -477,6 +490,17 @@ class Sentence(Struct, frozen=True, dict=True):
                 whole = self.text[match.start : last.end]
                 return replace(match, end=last.end, text=whole, names=tuple(values), bound=True)
         return match
+
+    def _with_rest(self, match: NameMatch) -> NameMatch:
+        """Return a new path with the words after it that mean nothing: “to Projects/Rye bread”."""
+        end = match.end
+        for word in self.between(end, len(self.bare)) if match.new and "/" in match.text else ():
+            is_next = self.bare[end : word.start] == " " and len(word.senses) == 1
+            if not is_next or word.is_small or is_within(word, (*self._in_context, *self.days)):
+                break
+            end = word.end
+        is_longer = end > match.end
+        return replace(match, end=end, text=self.text[match.start : end]) if is_longer else match
 
 
 def cue_before(bare: str, spoken: Sequence[Word], position: int) -> Word | None:
@@ -540,7 +564,7 @@ def names_in(sentence: str, names: VaultNames, common: Collection[str] = ()) -> 
                 _is_name(text, common, first=number == 0)
                 or _is_owned(known, before, sentence[before.end if before else 0 : start])
             ):
-                before = _longer(sentence, start, end, ends, names) or NameMatch(
+                before = _longer(sentence, start, end, ends, names, common) or NameMatch(
                     start, end, text, known
                 )
                 yield before
@@ -548,7 +572,7 @@ def names_in(sentence: str, names: VaultNames, common: Collection[str] = ()) -> 
         else:
             word = None if is_tag else _PLAIN_WORD.match(sentence, start)
             known = _inflected(word[0], names, common, first=number == 0) if word else ()
-            match = _longer(sentence, start, start, ends, names)
+            match = _longer(sentence, start, start, ends, names, common)
             if match is None and word and known:
                 match = NameMatch(start, word.end(), word[0], known)
             if match is not None:
@@ -557,14 +581,19 @@ def names_in(sentence: str, names: VaultNames, common: Collection[str] = ()) -> 
 
 
 def _longer(
-    sentence: str, start: int, end: int, ends: Sequence[int], names: VaultNames
+    sentence: str,
+    start: int,
+    end: int,
+    ends: Sequence[int],
+    names: VaultNames,
+    common: Collection[str],
 ) -> NameMatch | None:
     """Return the words from `start` beyond `end` that are in the name of only one note."""
     for last in reversed([other for other in ends if other > end][:_MAX_PART_WORDS]):
         text = sentence[start:last]
         spoken = tokens(text)
         if len(spoken) > 1 and not (spoken[0].is_small or spoken[-1].is_small or END.search(text)):
-            is_menu = all(len(word.senses) > 1 for word in spoken)
+            is_menu = all(word.text in common or len(word.senses) > 1 for word in spoken)
             if " " in text and not is_menu and (known := names.partly(text)):
                 return NameMatch(start, last, str(known[0].value), known)
     return None

@@ -174,6 +174,7 @@ def meanings(word: str) -> frozenset[str]:
 def _heads(plain: str, shortest: int) -> tuple[frozenset[str], int]:
     """Return the meaning of the longest entry that a word begins with, and its length."""
     known = vocabulary()
+    shortest -= not plain[:1].isascii()  # such entries are stems: “тег”
     for size in range(min(len(plain), _MAX_ENTRY), shortest - 1, -1):
         if heads := known.get(plain[:size], frozenset()) - FUNCTION_WORDS:
             return heads, size
@@ -269,7 +270,7 @@ def _similar(word: str, common: frozenset[str]) -> frozenset[str]:
     from rapidfuzz import fuzz, process
 
     own = stem(word)
-    terms = [term for term in map(stem, common) if len(term) >= _MIN_PREFIX]
+    terms = sorted(term for term in map(stem, common) if len(term) >= _MIN_PREFIX)
     # Of short words only two letters may be exchanged: “opne”.
     swapped = [term for term in terms if term[0] == own[0] and sorted(term) == sorted(own)]
     if len(own) < _MIN_PREFIX or swapped:

@@ -47,6 +47,7 @@ from obsidian_agent.offline.words import (
     is_pasted,
     paths_in,
     senses_of,
+    tokens,
     words,
 )
 from obsidian_agent.plan.model import ActionPlan
@@ -578,7 +579,7 @@ def _deletes_last(
     if first is None or not first.deletes or first.unknown:
         return ranked
     verb = words(first.title)[0]
-    if any(verb in senses_of(word) for word in WORD.findall(message)):
+    if any(verb in word.senses for word in tokens(message)):
         return ranked
     return sorted(ranked, key=lambda reading: reading[0].deletes)
 

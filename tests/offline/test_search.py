@@ -288,7 +288,7 @@ def test_where_no_action_fits_that_is_said(around: Surroundings, sentence: str, 
 
 def test_titles_and_lists_of_candidates_read_well(around: Surroundings) -> None:
     event = OfflinePlanner(lambda: around.view, TOOLS).decide(
-        PlanRequest("Rename several: Sourdough and Sourdough", around.context)
+        PlanRequest("Kindly rename Sourdough", around.context)
     )
     assert isinstance(event, NeedsInput)
     titles = [each.title for each in event.candidates]
