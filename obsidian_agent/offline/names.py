@@ -45,8 +45,8 @@ class Name(Struct, frozen=True):
 class VaultNames(Struct, dict=True):
     """The names of a vault.
 
-    Notes and files are looked up in its index; names that it has no order for are read once, when
-    they are first needed.
+    Notes and files are looked up in its index. Names that the index cannot look up are read once,
+    when they are first needed.
     """
 
     index: VaultIndex
@@ -259,7 +259,7 @@ def display_text(value: Any) -> str | None:
 
 
 def _forms(key: str) -> set[str]:
-    """Return a key and what it is without the ending of a form."""
+    """Return a key, and the key without each ending that inflection may have added."""
     from obsidian_agent.vault.index.word_query import ENDINGS, MIN_STEM
 
     stems = {key[: -len(ending)] for ending in ENDINGS if key.endswith(ending)}
