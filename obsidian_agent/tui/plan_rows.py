@@ -231,13 +231,17 @@ def _flag_row(flag: Flag) -> RemarkRow:
 def _step_rows(view: PlanView) -> Iterator[StepRow]:
     preview = view.state.preview
     effects = _effects_by_step(preview)
+    unchanged = _unchanged_by_step(preview)
     for number, step in enumerate(view.state.plan.steps, 1):
         states = Counter(
             instance.state for instance in preview.instances if instance.step_id == step.id
         )
         counts = effects[step.id]
         kinds = sorted(counts, key=lambda kind: (kind == "mkdir", KINDS.index(kind)))
-        effect = ", ".join(kind_count(kind, counts[kind]) for kind in kinds)
+        parts = [kind_count(kind, counts[kind]) for kind in kinds]
+        if parts and unchanged[step.id]:
+            parts.append(f"{unchanged[step.id]:,} unchanged")
+        effect = ", ".join(parts)
         problems = []
         if states["failed"]:
             problems.append(f"{states['failed']:,} not possible")
@@ -280,6 +284,18 @@ def _effects_by_step(preview: Preview) -> defaultdict[str, Counter[Kind]]:
             kind: Kind = "create" if change.kind == "create" else "modify"
             effects[step]["links" if step in linking else kind] += 1
     return effects
+
+
+def _unchanged_by_step(preview: Preview) -> Counter[str]:
+    """Return the number of instances of a step that run and change nothing."""
+    change_set = preview.change_set
+    changing = {owned.instance for owned in change_set.operations}
+    changing |= {writer for change in change_set.changes for writer in change.writers}
+    return Counter(
+        instance.step_id
+        for index, instance in enumerate(preview.instances)
+        if instance.state == "ready" and index not in changing
+    )
 
 
 def _reads(output: object) -> str:

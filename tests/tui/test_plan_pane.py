@@ -137,6 +137,23 @@ async def test_the_help_lists_only_the_keys_that_the_pane_has(
         assert "Go to the previous section" not in here, "p previews again"
 
 
+async def test_a_step_counts_the_notes_that_it_leaves_unchanged(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    files = {"Done/a.md": "", "b.md": "", "c.md": ""}
+    steps = [
+        step("find", "vault.find", where={"folder": ""}),
+        step(
+            "move",
+            "vault.rename",
+            "$steps.find.files",
+            **{"from": "${note.path}", "to": "Done/${note.file}"},
+        ),
+    ]
+    async with planned(make_vault, tmp_path, TIDY | {"steps": steps}, files) as app:
+        assert "2 renamed, 1 unchanged" in app.screen()
+
+
 async def test_a_fold_opens_and_closes_and_a_filter_finds_a_file(
     make_vault: MakeVault, tmp_path: Path
 ) -> None:
