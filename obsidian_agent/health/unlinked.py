@@ -250,7 +250,7 @@ def _by_length(name: _Name) -> tuple[int, str, str]:
 
 def _is_specific(name: str) -> bool:
     """Return whether a name can be told from an everyday word."""
-    if is_date(name) or sum(char.isalpha() for char in name) < _MIN_LETTERS:
+    if is_date(name) or sum(map(str.isalpha, name)) < _MIN_LETTERS:
         return False
     return _has_several_words(name) or _is_distinctive(name) or name[0].isupper()
 
