@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
+from typing import Any
+from unittest.mock import patch
+
 import pytest
 
+from obsidian_agent.tui.markdown_lines import MarkdownLine, note_lines
 from obsidian_agent.tui.screens.dialogs import Confirm
 from obsidian_agent.tui.screens.notes import last_code
 from obsidian_agent.tui.screens.open_note import LinePicker, NoteRow, OpenNote
+from obsidian_agent.tui.widgets import note as note_widgets
 from tui.driving import Driver, driving
 from tui.snapshots import looks
 
@@ -85,6 +92,33 @@ async def test_a_note_looks_as_before_and_can_be_read(size: tuple[int, int]) -> 
         await opened(app, "garden")
         await app.press("tab")
         await looks("note", app)
+
+
+async def test_a_long_note_is_rendered_while_keys_are_handled() -> None:
+    long = "".join(f"## Part {number}\n\nWords of **it**.\n\n" for number in range(4_000))
+    async with driving(files=FILES | {"Long.md": long}) as app:
+        held, release = threading.Event(), threading.Event()
+
+        def waiting(*args: Any) -> Sequence[MarkdownLine]:
+            held.set()
+            assert release.wait(60)
+            return note_lines(*args)
+
+        with patch.object(note_widgets, "note_lines", waiting):
+            await app.press("ctrl+o", *"long")
+            await app.pilot.press("enter")
+            await app.until(held.is_set)
+            app.prompt.focus()
+            await app.pilot.press(*"abc")
+            await app.until(lambda: app.prompt.text == "abc")
+            release.set()
+            await app.settle()
+        note = app.panes.note
+        assert note.view is note.reading
+        assert "Part 0" in app.screen()
+        note.view.focus()
+        await app.press("end")
+        assert "Part 3999" in app.screen()
 
 
 async def test_links_open_with_enter_and_the_way_goes_back_and_forward() -> None:

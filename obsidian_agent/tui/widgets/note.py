@@ -6,15 +6,17 @@ of the source on the screen to positions in the note as Obsidian counts them.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from rich.style import Style
 from rich.text import Text
+from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -26,7 +28,12 @@ from textual.widgets.text_area import Selection as TextSelection
 from obsidian_agent import terminal_text
 from obsidian_agent.terminal_text import DisplayLine
 from obsidian_agent.tui.bindings import BY_ID, bindings, key_label
-from obsidian_agent.tui.markdown_lines import canvas_lines, markdown_lines, note_lines
+from obsidian_agent.tui.markdown_lines import (
+    MarkdownLine,
+    canvas_lines,
+    markdown_lines,
+    note_lines,
+)
 from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.reading import ReadingView
 
@@ -46,8 +53,10 @@ _MARKER = re.compile(r"\s*(?:[-*+]|\d+[.)])\s(?:\[.\]\s)?|\s*>+\s?")
 _LINE_END = re.compile("\r\n|\r|\n")
 MAX_LINES = 50_000
 MAX_CHARACTERS = 3_000_000
-MAX_RENDERED = 60_000
+MAX_RENDERED = 200_000
 """Characters of a note beyond which only its source is displayed."""
+RENDERED_AT_ONCE = 8_000
+"""Characters of a note up to which it is rendered on the event loop, within some 20 ms."""
 
 MAX_ROW = 2_000
 """Characters of a line that one row displays at most, as each key renders a whole row."""
@@ -331,16 +340,37 @@ class NotePane(Vertical):
         if note is None or self._shows_source:
             self.reading.show(())
             return
+        if len(note.text) > RENDERED_AT_ONCE:
+            if not keeps_folds:
+                self.reading.show(())
+            self._render_in_thread(note, keeps_folds=keeps_folds)
+            return
         try:
-            if note.cards is not None:
-                lines = canvas_lines(note.cards, self._link_facts, self._width)
-            else:
-                text = "\n".join(self.area.note.source)
-                lines = note_lines(text, note.properties, self._link_facts, self._width)
+            lines = self._rendered_lines(note)
         except RecursionError:
             self.is_source = True
             return
         self.reading.show(lines, keeps_folds=keeps_folds)
+
+    def _rendered_lines(self, note: ReadableNote) -> Sequence[MarkdownLine]:
+        if note.cards is not None:
+            return canvas_lines(note.cards, self._link_facts, self._width)
+        text = "\n".join(self.area.note.source)
+        return note_lines(text, note.properties, self._link_facts, self._width)
+
+    @work(group="rendering", exclusive=True, exit_on_error=False)
+    async def _render_in_thread(self, note: ReadableNote, *, keeps_folds: bool) -> None:
+        """Render a long note while keys are handled, then show it at the line of the cursor."""
+        try:
+            lines = await asyncio.to_thread(self._rendered_lines, note)
+        except RecursionError:
+            self.is_source = True
+            self._show_parts()
+            return
+        if note is self._note and not self._shows_source:
+            self.reading.show(lines, keeps_folds=keeps_folds)
+            line = self.area.note.line_at(self.area.cursor_location[0])
+            self.reading.go_to(line, center=True)
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._fit_tables)
