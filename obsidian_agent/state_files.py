@@ -141,6 +141,11 @@ def directories(state_dir: str | None = None, config_file: str | None = None) ->
     )
 
 
+def sample_vault_folder() -> Path:
+    """Return the folder of the user's sample vault, which need not exist."""
+    return PlatformDirs("obsidian-agent", appauthor=False).user_data_path / "Sample vault"
+
+
 # --- locks ---
 
 

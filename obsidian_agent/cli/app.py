@@ -16,6 +16,8 @@ from obsidian_agent.cli.parser import Commands, UsageError, planner_options
 from obsidian_agent.cli.session_factory import chosen_model, find_vault, wiring_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from obsidian_agent.bootstrap import Wiring
     from obsidian_agent.tui.app import ObsidianAgentApp
     from obsidian_agent.tui.backend import BackendParts
@@ -114,7 +116,10 @@ def _theme(options: argparse.Namespace) -> str | None:
 
 
 def _choose() -> str | None:
-    """Ask for a vault: one that Obsidian knows, or any folder. None in the folder of a vault."""
+    """Ask for a vault: one that Obsidian knows, any folder, or the sample vault.
+
+    None in the folder of a vault.
+    """
     from pathlib import Path
 
     from obsidian_agent.obsidian.registry import known_vaults
@@ -126,12 +131,26 @@ def _choose() -> str | None:
         print("Which vault?")
         for number, vault in enumerate(vaults, 1):
             print(f"  {number}  {vault.name}  ({vault.path})")
-        answer = ask("Number, or a folder: ").strip()
     else:
         print("Obsidian has no vault on this computer. Any folder with notes will do.")
-        answer = ask("Folder: ").strip()
+    print("  s  A sample vault, to try things out")
+    answer = ask("Number, s, or a folder: " if vaults else "Folder, or s: ").strip()
     if answer.isdigit() and 1 <= int(answer) <= len(vaults):
         return str(vaults[int(answer) - 1].path)
+    if answer == "s":
+        return str(_sample_vault())
     if not answer or not Path(answer).expanduser().is_dir():
         raise UsageError("No vault was chosen.", hint="Give its folder: obsidian-agent FOLDER")
     return answer
+
+
+def _sample_vault() -> Path:
+    """Return the user's sample vault, which is created the first time."""
+    from obsidian_agent.services.model_trial import write_sample_vault
+    from obsidian_agent.state_files import sample_vault_folder
+
+    folder = sample_vault_folder()
+    if not folder.is_dir():
+        write_sample_vault(folder)
+        print(f"Created in {folder}")
+    return folder

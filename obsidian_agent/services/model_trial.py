@@ -75,11 +75,16 @@ def tasks() -> tuple[TrialTask, ...]:
 def sample_vault() -> Iterator[Path]:
     """Create the sample vault in a temporary folder for the block."""
     with tempfile.TemporaryDirectory(prefix="obsidian-agent-sample-") as folder:
-        for name, text in _document()["files"].items():
-            file = Path(folder) / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8", newline="\n")
+        write_sample_vault(Path(folder))
         yield Path(folder)
+
+
+def write_sample_vault(folder: Path) -> None:
+    """Write the notes of the sample vault into a folder."""
+    for name, text in _document()["files"].items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8", newline="\n")
 
 
 async def answers_at_all(provider: Provider) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from obsidian_agent import state_files
 from obsidian_agent.cli import app
 from obsidian_agent.cli.parser import UsageError
 
@@ -65,3 +66,21 @@ def test_the_folder_of_a_vault_is_that_vault(tmp_path: Path, answer: dict[str, s
     register(tmp_path)
     (tmp_path / ".obsidian").mkdir()
     assert app._choose() is None
+
+
+def test_the_sample_vault_is_created_once(
+    tmp_path: Path,
+    answer: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(state_files, "sample_vault_folder", lambda: tmp_path / "Sample vault")
+    answer["text"] = "s"
+    chosen = Path(app._choose() or "")
+    assert (chosen / "Projects" / "Garden.md").is_file()
+    assert f"Created in {chosen}" in capsys.readouterr().out
+    (chosen / "Home.md").unlink()
+    register(tmp_path)
+    assert app._choose() == str(chosen)
+    assert "Created" not in capsys.readouterr().out
+    assert not (chosen / "Home.md").exists()
