@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import inspect
 import threading
+import time
 import types
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
@@ -19,6 +20,10 @@ from obsidian_agent.agent.events import AgentEvent, Emit
 
 BATCH_SECONDS: Final = 0.05
 """Seconds between two batches of the events of a thread."""
+ASK_SECONDS: Final = 0.005
+"""Seconds after which a thread asks again whether the event loop is busy."""
+LONGEST_WAY: Final = 0.1
+"""Seconds that a thread waits at most for a busy event loop, at each event."""
 
 
 class _Emitted:
@@ -124,6 +129,10 @@ class _Reports:
         self._arrived = asyncio.Event()
         self._ended = asyncio.Event()
         self._is_waking = False
+        self._answered = threading.Event()
+        self._answered.set()
+        self._asked_at = 0.0
+        """When the thread asked the loop last whether it is busy."""
         self._due = 0.0
         """The time of the loop at which the next batch may be taken."""
 
@@ -133,6 +142,19 @@ class _Reports:
         if not self._is_waking:
             self._is_waking = True
             self._loop.call_soon_threadsafe(self._arrived.set)
+        self._give_way()
+
+    def _give_way(self) -> None:
+        """Wait, in the thread, while the loop is busy.
+
+        Otherwise each of them has Python's lock half of the time, and a key takes twice as long.
+        """
+        if not self._answered.is_set():
+            self._answered.wait(LONGEST_WAY)
+        elif time.monotonic() - self._asked_at > ASK_SECONDS:
+            self._answered.clear()
+            self._asked_at = time.monotonic()
+            self._loop.call_soon_threadsafe(self._answered.set)
 
     def end(self) -> None:
         """Note, from the thread, that no other event follows."""
