@@ -491,7 +491,7 @@ KEYS: tuple[Key, ...] = (
         "escape",
         "cancel",
         "Cancel",
-        "Stop the preview, or reject the plan",
+        "Stop the preview, or reject the plan; one from the waiting plans waits on",
         footer=False,
     ),
     Key(

@@ -11,7 +11,7 @@ from obsidian_agent.services.rules import Rule
 from obsidian_agent.services.waiting_plans import ProposedResult, WaitingPlans
 from obsidian_agent.tui.screens.waiting import WaitingList, WaitingScreen
 from support import MakeVault
-from tui.driving import driving_real
+from tui.driving import Driver, driving_real
 
 NOW = datetime(2026, 11, 23, 8, 0, tzinfo=UTC)
 
@@ -44,17 +44,37 @@ async def test_a_waiting_plan_is_approved_like_any_other_and_waits_no_longer(
     wiring = wiring_with(make_vault, tmp_path, plan("Inbox.md", "one"))
     async with driving_real(wiring) as app:
         await app.until(lambda: "1 plan from Claude  /plans" in app.screen())
-        await app.send("/plans")
-        await app.on_top(WaitingScreen)
-        await app.until(lambda: app.app.screen.query_one(WaitingList).rows)
-        await app.until(lambda: "Add one  Claude" in app.screen())
-        await app.press("enter")
-        await app.until(lambda: app.main.turn.pending is not None)
+        await open_first_waiting(app)
         app.wait_out_grace()
         await app.press("a")
         inbox = Path(wiring.store.real_path) / "Inbox.md"
         await app.until(lambda: "one" in inbox.read_text())
         await app.until(lambda: not WaitingPlans(proposals_folder(wiring)).all())
+
+
+async def test_esc_closes_a_waiting_plan_that_waits_on_and_reject_drops_it(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    wiring = wiring_with(make_vault, tmp_path, plan("Inbox.md", "one"))
+    waiting = WaitingPlans(proposals_folder(wiring))
+    async with driving_real(wiring) as app:
+        await open_first_waiting(app)
+        await app.press("escape")
+        await app.until(lambda: "It still waits" in app.screen())
+        assert app.main.turn.pending is None
+        assert len(waiting.all()) == 1
+        await open_first_waiting(app)
+        await app.press("r")
+        await app.until(lambda: not waiting.all())
+
+
+async def open_first_waiting(app: Driver) -> None:
+    """Open the first waiting plan from its list, and wait for its preview."""
+    await app.send("/plans")
+    await app.on_top(WaitingScreen)
+    await app.until(lambda: "Add one  Claude" in app.screen())
+    await app.press("enter")
+    await app.until(lambda: app.main.turn.pending is not None)
 
 
 async def test_all_unchanged_plans_are_applied_with_one_key(

@@ -469,8 +469,10 @@ class MainScreen(
                 return  # a newer plan has replaced the one that the user saw
             case "approve":
                 self.turn.approve(message.preview)
-            case "reject" | "cancel":
+            case "reject":
                 self.turn.reject()
+            case "cancel":
+                self.turn.close()
             case "edit":
                 self._edit_plan()
             case "comment":

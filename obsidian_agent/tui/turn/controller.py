@@ -663,6 +663,19 @@ class TurnController:
         self._show_nothing()
         self._view.refresh_state()
 
+    def close(self) -> None:
+        """Close the pending plan. One from the waiting plans waits on; any other is rejected."""
+        client = self.client if self.pending is None else self.pending.client
+        if client is None or client.is_connected:
+            self.reject()
+            return
+        self.cancel()
+        self.pending = None
+        client.decide("shown", "The user has not decided yet. The plan waits.")
+        self._view.add_entry("note", "Plan closed. It still waits: /plans")
+        self._show_nothing()
+        self._view.refresh_state()
+
     def _refuse(self, client: ClientPlan | None) -> None:
         if client is not None:
             client.decide("refused", "The user rejected the plan. Nothing was changed.")
