@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Set
 from functools import cached_property
 from typing import Any, Final
@@ -16,7 +16,7 @@ from obsidian_agent.errors import PathRefused, Problem, VaultError
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
 from obsidian_agent.health.names import has_placeholder, is_date
 from obsidian_agent.health.survey import VaultSurvey
-from obsidian_agent.vault.links.graph import links_of, links_where, means_note, unresolved_name
+from obsidian_agent.vault.links.graph import links_where, means_note, unresolved_name
 from obsidian_agent.vault.links.resolve import file_name, is_relative, link_key, target_name
 from obsidian_agent.vault.links.spelling import folder_fits, spelling_key
 from obsidian_agent.vault.markdown.model import Link
@@ -328,37 +328,39 @@ def ambiguous_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
     A link to a note of the same folder is clear, and one to a note of the vault's own folder: that
     is what Obsidian itself writes for it.
     """
-    index = survey.index
-    names: dict[str, int] = defaultdict(int)
-    for note in survey.notes:
-        names[file_name(note)] += 1
-    shared = {name for name, count in names.items() if count > 1}
+    names = Counter(file_name(note) for note in survey.notes)
+    shared = {
+        name: [file for file in survey.index.files_named(name) if file.is_note]
+        for name, count in names.items()
+        if count > 1
+    }
     if not shared:
         return
     for source in survey.sources:
         if survey.is_template(source) or not source.is_note:
             continue
-        targets = [
-            target
+        chosen = {
+            target: file
             for target, file in survey.targets[source].items()
             if file is not None
             and "/" not in target
             and file.is_note
             and target_name(target) in shared
-        ]
-        spellings = {link_key(target): target for target in sorted(targets, reverse=True)}
+            and not file.parent.is_root
+            and file.parent != source.parent
+        }
+        if not chosen:
+            continue
+        spellings = {link_key(target): target for target in sorted(chosen, reverse=True)}
+        lines = _first_lines(survey, source, set(spellings.values()))
         for target in spellings.values():
-            files = [file for file in index.files_named(target_name(target)) if file.is_note]
-            chosen = survey.targets[source][target]
-            if len(files) < 2 or chosen is None or not chosen.is_note:
-                continue
-            if chosen.parent.is_root or chosen.parent == source.parent:
-                continue
-            yield _ambiguous(survey, source, target, chosen, files)
+            yield _ambiguous(
+                source, target, lines.get(target), chosen[target], shared[target_name(target)]
+            )
 
 
 def _ambiguous(
-    survey: VaultSurvey, source: VaultPath, target: str, chosen: VaultPath, files: list[VaultPath]
+    source: VaultPath, target: str, line: int | None, chosen: VaultPath, files: list[VaultPath]
 ) -> HealthFinding:
     others = [file for file in files if file != chosen]
     choices = [
@@ -376,7 +378,7 @@ def _ambiguous(
     return HealthFinding(
         kind="ambiguous-link",
         path=source.text,
-        line=_line_of(survey, source, target),
+        line=line,
         subject=target,
         text=f"“{target}” can mean {len(files)} notes. Obsidian opens {chosen.text}.",
         evidence=", ".join(file.text for file in files[:_MAX_CHOICES]),
@@ -384,9 +386,12 @@ def _ambiguous(
     )
 
 
-def _line_of(survey: VaultSurvey, source: VaultPath, target: str) -> int | None:
+def _first_lines(survey: VaultSurvey, source: VaultPath, targets: Set[str]) -> dict[str, int]:
+    """Return the line of the first link to each of the targets in a note."""
     data = survey.index.text(source)
     if not isinstance(data, bytes):
-        return None
-    lines = (link.line for link in links_of(source, data) if link.target == target)
-    return next(lines, None)
+        return {}
+    lines: dict[str, int] = {}
+    for link in links_where(source, data, targets.__contains__):
+        lines.setdefault(link.target, link.line)
+    return lines
