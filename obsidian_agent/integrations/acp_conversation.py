@@ -477,7 +477,7 @@ class EditorConversation:
         )
         is_allowed = waiting is None and preview.approval.decision == "allow"
         if is_allowed and not preview.discloses:
-            await self._run(preview, message, progress, call, "settings")
+            await self._run(preview, message, progress, call, by="settings")
             return
         if waiting is None and not self._is_later_stage:
             waiting = await asyncio.to_thread(self._put_aside, preview)
@@ -498,7 +498,7 @@ class EditorConversation:
                     "The plan was already approved or dropped elsewhere. Nothing was changed."
                 )
                 return
-            await self._run(preview, message, progress, call, "person", waiting)
+            await self._run(preview, message, progress, call, by="person", waiting=waiting)
             return
         await asyncio.to_thread(self._desk.session.plans.reject, preview)
         await self._send(update_tool_call(call, status="failed"))
@@ -526,6 +526,7 @@ class EditorConversation:
         message: str | None,
         progress: PlanProgress,
         call: str,
+        *,
         by: ApprovedBy,
         waiting: WaitingPlan | None = None,
     ) -> None:

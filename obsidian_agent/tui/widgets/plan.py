@@ -325,17 +325,13 @@ class PlanPane(Vertical):
         self.query_one("#plan-head", Static).update(Content.assemble(*parts))
         obstacle = self.obstacle()
         if obstacle is None:
-            status = Content.assemble(
-                ("✓ Ready. ", "$success bold"),
-                (key_label(self, "plan.approve"), "$primary bold"),
-                " approve   ",
-                (key_label(self, "plan.reject"), "$primary bold"),
-                " reject   ",
-                (key_label(self, "plan.filter"), "$primary bold"),
-                " filter   ",
-                (key_label(self, "plan.edit"), "$primary bold"),
-                " edit",
-            )
+            keys = [
+                Content.assemble(
+                    (key_label(self, f"plan.{decision}"), "$primary bold"), f" {decision}"
+                )
+                for decision in ("approve", "reject", "filter", "edit")
+            ]
+            status = Content.styled("✓ Ready. ", "$success bold") + Content("   ").join(keys)
         elif self.complete and self._changed:
             status = Content.assemble(
                 (f"! {obstacle} ", "$warning"),
