@@ -8,7 +8,7 @@ missing, and so does the only unused phrase. The other names and conditions desc
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
@@ -75,6 +75,10 @@ _OF_NOTES: Final = ("is", "words", "links", "backlinks")
 """The keys of conditions whose words never choose an action."""
 _ALL: Final = NoteSet()
 _WHEN: Final = frozenset({"befor", "sinc"})
+_LIMITING: Final = frozenset({"that", "which", "befor", "sinc", "without", "thi", NOT})
+"""Senses of the words that begin a clause about which notes are meant."""
+_ADVERBS: Final = frozenset({"still", "also", "just", "currently"})
+"""English words in such a clause that limit nothing."""
 _HAVING: Final = frozenset({"with", "without", "have", "property", "to"})
 """Senses of the words by which a property exists, or does not, whatever its value."""
 _TO: Final = frozenset({"to", "into", "onto"})
@@ -105,7 +109,8 @@ def _cues(examples: Sequence[str], name: str) -> frozenset[str]:
 def own_words(recipe: Recipe) -> frozenset[str]:
     """Return the stems of the words that a recipe is described with."""
     texts = (recipe.title, recipe.description, *recipe.examples)
-    return frozenset(words(SLOT.sub(" ", " ".join(texts)))) - {NOT}
+    own = frozenset(words(SLOT.sub(" ", " ".join(texts)))) - {NOT}
+    return own | {"delet"} if "vault.delete" in recipe.tools else own
 
 
 class Filling:
@@ -121,6 +126,8 @@ class Filling:
         self.guesses: dict[str, Stretch] = {}
         """The phrases without quotes, by input."""
         self._own = own_words(recipe) | {"all"}
+        self._withdrawn: list[Stretch] = []
+        """The parts of values that were read and then given up."""
         self._conditions = list(parsed.conditions)
         self._texts = list(parsed.texts)
         self._names = self._without_templates(parsed.names)
@@ -162,7 +169,8 @@ class Filling:
     def doubts(self) -> list[str]:
         """The parts and phrases of the sentence that are not used, in order."""
         phrases = self.unused
-        others = [part for part in self.lost if not _overlaps(part, phrases)]
+        lost = [*self.lost, *self._withdrawn]
+        others = [part for part in lost if not _overlaps(part, phrases)]
         parts = sorted((*phrases, *others), key=lambda part: part.start)
         return [self._stretch(part.start, part.end).text for part in parts]
 
@@ -171,9 +179,12 @@ class Filling:
         """The phrases of the sentence that neither choose the recipe nor fill an input."""
         phrases: list[Stretch] = []
         previous: Word | None = None
+        texts = {part.text for part in self.used}
+        again = [match for match in self.parsed.names if match.text in texts]
         for word in self.parsed.tokens:
             is_own = not word.is_small and word.senses & self._own
-            if self._is_used(word) or is_own or any(map(self._is_used, self._labelled_by(word))):
+            is_used = self._is_used(word) or is_within(word, again)
+            if is_used or is_own or any(map(self._is_used, self._labelled_by(word))):
                 previous = None
             elif not word.is_small:
                 if previous is None or END.search(self.parsed.bare, previous.end, word.start):
@@ -229,11 +240,14 @@ class Filling:
     def _fill(self) -> None:
         self._find_texts()
         # A folder is filled before a description of notes, which takes all that remains.
+        parts: dict[str, list[Stretch]] = {}
         for spec in sorted(
             self.recipe.inputs.values(), key=lambda spec: (spec.kind == "notes", bool(spec.of))
         ):
+            before = len(self.used)
             if spec.name not in self.values and (value := self._value(spec)) is not None:
                 self.values[spec.name] = value
+                parts[spec.name] = self.used[before:]
         for spec in self._lacks_folder():
             if (value := self._value(spec)) is not None:
                 self.values[spec.name] = value
@@ -246,11 +260,32 @@ class Filling:
             deletes = "vault.delete" in self.recipe.tools
             cues = (self.parsed.cue(match.start) for match in self.parsed.names)
             is_inside = any(cue.senses & _INSIDE for cue in cues if cue is not None)
-            self.values = {
+            clear = {
                 name: value
                 for name, value in self.values.items()
-                if value != _ALL and not (deletes and (is_inside or _may_be_narrowed(value)))
+                if value != _ALL
+                and not (deletes and (is_inside or _may_be_narrowed(value)))
+                and not (self.is_too_wide and _may_be_narrowed(value))
             }
+            for name, value in self.values.items():
+                if name not in clear and value != _ALL:
+                    self._withdrawn += parts.get(name, ())
+            self.values = clear
+
+    @cached_property
+    def is_too_wide(self) -> bool:
+        """True for a change if words that limit the notes are not used: “that have no rating”."""
+        unused, limits = self.unused if self.recipe.answer is None else [], False
+        previous: Word | None = None
+        for word in self.parsed.tokens if unused else ():
+            if previous is not None and END.search(self.parsed.bare, previous.end, word.start):
+                limits = False
+            previous, begins = word, bool(word.senses & _LIMITING)
+            is_filler = word.is_small or word.text in _ADVERBS
+            if limits and not begins and not is_filler and is_within(word, unused):
+                return True
+            limits = begins or (limits and not self._is_used(word))
+        return False
 
     def _lacks_folder(self) -> Iterator[Input]:
         """Yield the input for a destination that no word names as such."""
@@ -448,7 +483,8 @@ class Filling:
         is_single = len(missing) == len(unused) == len(self.recipe.missing(self.values)) == 1
         # The first word is usually the verb, and no part of a name.
         first = next((word.start for word in self.parsed.tokens if not word.is_small), 0)
-        if is_single and unused[0].start != first:
+        is_condition = _ALL in self.values.values()  # probably: “all notes about cooking”
+        if is_single and unused[0].start != first and not is_condition:
             self._accept(missing[0], unused[0])
 
     @property

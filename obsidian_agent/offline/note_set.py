@@ -8,7 +8,7 @@ or folder, or a tag with `#`, is a description too.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from msgspec import Struct
@@ -164,6 +164,7 @@ class NoteSet(Struct, frozen=True):
         if not named:
             return " ".join(["notes", *rest]) if rest else "all notes"
         names = [note_name(term.value) for term in named]
+        rest = _in_singular(rest) if len(names) == 1 else rest
         return " ".join([" and ".join(filter(None, [", ".join(names[:-1]), names[-1]])), *rest])
 
     def counted(self, count: int) -> str:
@@ -174,7 +175,7 @@ class NoteSet(Struct, frozen=True):
             return f"all {count:,} notes"
         terms = [_term_text(term) for term in self.terms]
         if count == 1:
-            terms = [_PLURAL.sub(lambda match: _SINGULAR[match[0]], text) for text in terms]
+            terms = _in_singular(terms)
         return " ".join([f"{count:,} note{'' if count == 1 else 's'}", *terms])
 
     def query(self) -> str:
@@ -194,6 +195,10 @@ class NoteSet(Struct, frozen=True):
         return tuple(
             file["path"] for file in proposal.output.model_dump(mode="json", by_alias=True)["files"]
         )
+
+
+def _in_singular(texts: Sequence[str]) -> list[str]:
+    return [_PLURAL.sub(lambda match: _SINGULAR[match[0]], text) for text in texts]
 
 
 def with_field(described: NoteSet, field: str, value: Any) -> NoteSet:

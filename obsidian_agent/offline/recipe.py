@@ -124,6 +124,8 @@ class Recipe(BaseModel, extra="forbid", frozen=True):
     subject: Subject
     description: str
     examples: tuple[str, ...] = ()
+    one_of: tuple[str, ...] = ()
+    """Inputs of which at least one needs a value other than its default, or nothing changes."""
     needs: tuple[Literal["selection", "activeFile"], ...] = ()
     answer: AnswerFrom | None = None
     inputs: Mapping[str, Input] = Field(default_factory=dict)
@@ -162,10 +164,14 @@ class Recipe(BaseModel, extra="forbid", frozen=True):
         }
 
     def missing(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the names of the inputs that still need a value."""
-        return tuple(
+        """Return the names of the inputs that still need a value; of `one_of` the first."""
+        missing = [
             name for name, spec in self.inputs.items() if spec.needed and values.get(name) is None
-        )
+        ]
+        defaults = self.defaults
+        if all(values.get(name) in (None, "", defaults.get(name)) for name in self.one_of):
+            missing += self.one_of[:1]
+        return tuple(missing)
 
     @property
     def tools(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -18,7 +19,7 @@ from msgspec import Struct, field
 from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.filling import Filling
 from obsidian_agent.offline.names import Surroundings
-from obsidian_agent.offline.note_set import ACTIVE
+from obsidian_agent.offline.note_set import ACTIVE, NoteSet
 from obsidian_agent.offline.recipe import MAX_SUGGESTIONS, SLOT, Recipe, packaged
 from obsidian_agent.offline.sentence import Sentence, is_within
 from obsidian_agent.offline.words import (
@@ -57,6 +58,8 @@ _UNMET: Final = 0.5
 """The factor for recipes that need a selection or an open note, if there is none."""
 _ASSUMED: Final = 0.85
 """The factor for recipes that apply to the open note because the sentence names none."""
+_TOO_WIDE: Final = 0.4
+"""The factor for a change of all notes, if the sentence limits them by words that are not used."""
 _ANSWER: Final = 1.4
 """The factor for recipes that answer, if the sentence is a question."""
 _FIRST_VERB: Final = 1.3
@@ -141,7 +144,8 @@ class Menu:
             self._suggestion(parsed, number, spoken, kinds)
             for number in order[: max(_CANDIDATES, most)]
         ]
-        return sorted(suggestions, key=lambda suggestion: -suggestion.score)[:most]
+        meant = [one for one in suggestions if not _removes_unsaid(parsed, one)]
+        return sorted(meant, key=lambda suggestion: -suggestion.score)[:most]
 
     def _suggestion(
         self, parsed: Sentence, number: int, spoken: Sequence[Terms], kinds: Sequence[Terms]
@@ -164,6 +168,11 @@ class Menu:
             _UNMET: any(lacks[need] for need in recipe.needs),
             _ASSUMED: bool(assumed - values.keys()),
             _ANSWER: recipe.answer is not None and _asks(parsed),
+            _TOO_WIDE: filling.is_too_wide
+            and any(
+                spec.kind == "notes" and spec.optional and name not in values
+                for name, spec in recipe.inputs.items()
+            ),
         }
         return RecipeSuggestion(
             recipe=recipe,
@@ -271,6 +280,20 @@ def _asks(parsed: Sentence) -> bool:
     """Return True if a sentence is a question."""
     asking = any(word.senses & _ASKING for word in parsed.tokens[:1])
     return asking or parsed.text.rstrip().endswith(("?", "？"))
+
+
+def _removes_unsaid(parsed: Sentence, suggestion: RecipeSuggestion) -> bool:
+    """Return True for the removal of all tags, if the sentence says neither that nor which note."""
+    recipe, values = suggestion.recipe, suggestion.values
+    lists = [name for name, spec in recipe.inputs.items() if spec.kind == "tags" and spec.optional]
+    if "vault.removeTags" not in recipe.tools or not lists or values.keys() & set(lists):
+        return False
+    spoken = [word.senses for word in parsed.tokens if not word.is_small or "all" in word.senses]
+    if any("all" in one and "tag" in other for one, other in pairwise(spoken)):
+        return False
+    notes = [value for value in values.values() if isinstance(value, NoteSet)]
+    is_named = any(term.key == "note" for value in notes for term in value.terms)
+    return not (is_named and any("tag" in senses for senses in spoken))
 
 
 def _terms(recipe: Recipe) -> Iterator[str]:

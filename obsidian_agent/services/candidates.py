@@ -44,8 +44,10 @@ def sentence_of(
     words = {
         name: _words(recipe.inputs[name], value, known, count) for name, value in known.items()
     }
-    words |= dict.fromkeys(recipe.missing(values))
-    parts = text_parts(recipe.plan["goal"], words)
+    missing = recipe.missing(values)
+    words |= dict.fromkeys(missing, "…")
+    goal = text_parts(recipe.plan["goal"], words)
+    parts = [("" if name in missing else text, name) for text, name in goal]
     if recipe.answer is not None and recipe.plan["goal"] != recipe.title:
         parts.insert(0, (f"{recipe.title}: ", ""))
     named = {name for _, name in parts}
@@ -122,7 +124,7 @@ def unknown_names(
             continue
         kind = _NAMED[spec.kind]
         texts = [word for text in unused for word in (text.strip("\"'“”"), *text.split())]
-        for text in (text for text in texts if text not in seen):
+        for text in (text for text in texts if text not in seen and not names.find(text)):
             if nearest := _nearest(text, kind, names):
                 seen.add(text)
                 yield UnknownName(text, kind, name, nearest)

@@ -574,12 +574,17 @@ class OfflineTurn(Struct, frozen=True, dict=True):
 def _deletes_last(
     ranked: list[tuple[Candidate, RecipeSuggestion | None]], message: str
 ) -> list[tuple[Candidate, RecipeSuggestion | None]]:
-    """Return the candidates without one that deletes in front, unless the message names that."""
+    """Return the candidates without one that deletes in front, unless the message names that.
+
+    One that lacks what to delete is not in front of one that uses every word either.
+    """
     first, _ = ranked[0] if ranked else (None, None)
     if first is None or not first.deletes or first.unknown:
         return ranked
     verb = words(first.title)[0]
-    if any(verb in word.senses for word in tokens(message)):
+    is_named = any(verb in word.senses for word in tokens(message))
+    others = [other for other, _ in ranked if not (other.deletes or other.missing or other.unused)]
+    if is_named and not (others and first.missing and first.unused):
         return ranked
     return sorted(ranked, key=lambda reading: reading[0].deletes)
 

@@ -306,3 +306,95 @@ def test_a_value_is_set_only_where_its_property_is_known(around: Surroundings) -
     assert filled("Set to do somewhere in Sourdough", around, "set-property") == {
         "notes": "note:Notes/Sourdough.md"
     }
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Set rating to 3 on the notes in Notes whose name starts with S",
+        "Setze rating auf 3 in allen Notizen in Notes, deren Name kurz ist",
+        "Pon rating a 3 en las notas de Notes cuyo nombre sea corto",
+        "Move everything in Notes that mum wrote to Empty",
+    ],
+)
+def test_a_change_is_not_of_all_notes_of_a_folder_if_a_clause_is_not_understood(
+    around: Surroundings, sentence: str
+) -> None:
+    changes = [found for found in MENU.nearest(sentence, around) if found.recipe.answer is None]
+    assert changes
+    assert all("notes" not in found.values for found in changes)
+    assert any("Notes" in text for text in changes[0].unused), "the folder is not used either"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "recipe"),
+    [
+        ("elimina i doppioni nella Inbox", "unique-list"),
+        ("supprime les doublons dans la liste de Inbox", "unique-list"),
+        ("metti rating 4 nella nota Sourdough", "set-property"),
+        ("fusionne Sourdough avec Rye bread et supprime Sourdough", "merge-into"),
+        ("Merge Sourdough into Rye bread and delete Sourdough", "merge-into"),
+    ],
+)
+def test_the_verb_of_what_is_done_counts_as_used(
+    around: Surroundings, sentence: str, recipe: str
+) -> None:
+    found = next(one for one in MENU.nearest(sentence, around) if one.recipe.name == recipe)
+    verb = sentence.split()[0]
+    assert not any(verb in text or "supprime" in text for text in found.unused)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "is_offered"),
+    [
+        ("Remove the tags from the notes in Notes", False),
+        ("remove the empty notes", False),
+        ("supprime la note vide", False),
+        ("удали пустую заметку", False),
+        ("Remove all tags from the notes in Notes", True),
+        ("Enlève toutes les étiquettes des notes de Notes", True),
+        ("Remove the tags of Sourdough", True),
+    ],
+)
+def test_all_tags_are_removed_only_if_the_sentence_says_so(
+    around: Surroundings, sentence: str, is_offered: bool
+) -> None:
+    found = [one for one in MENU.nearest(sentence, around) if one.recipe.name == "remove-tags"]
+    assert bool(found) is is_offered
+
+
+def test_an_action_that_would_change_nothing_by_its_values_shows_a_gap(
+    around: Surroundings,
+) -> None:
+    turn = OfflinePlanner(lambda: around.view, TOOLS).turn(
+        PlanRequest("turn the lists of Inbox", around.context)
+    )
+    candidate = next(one for one in turn.candidates if one.recipe == "turn-list")
+    assert candidate.title == "Turn the lists of Inbox into …"
+    assert candidate.missing == ("marker",)
+    assert candidate.plan is None
+    recipe = next(one for one in packaged() if one.name == "turn-list")
+    assert isinstance(turn.propose(recipe, {"note": "Inbox", "checkboxes": "add"}), PlanReady)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "value"),
+    [
+        ("alle Notizen in Notes sollen die Eigenschaft jahr: 2027 bekommen", "2027"),
+        ("alle Notizen in Notes sollen die Eigenschaft jahr: 2027 erhalten", "2027"),
+    ],
+)
+def test_the_verb_at_the_end_is_no_part_of_the_value(
+    around: Surroundings, sentence: str, value: str
+) -> None:
+    assert filled(sentence, around, "set-property")["value"] == value
+
+
+def test_a_condition_on_one_named_note_is_in_the_singular(around: Surroundings) -> None:
+    values = filled("delete Überblick if it is empty", around, "delete")
+    assert values == {"notes": "note:Bilder/Überblick.md is:empty"}
+    recipe = next(one for one in packaged() if one.name == "delete")
+    turn = OfflinePlanner(lambda: around.view, TOOLS).turn(PlanRequest("", around.context))
+    event = turn.propose(recipe, values)
+    assert isinstance(event, PlanReady)
+    assert event.plan.goal == "Delete Überblick that is empty"
