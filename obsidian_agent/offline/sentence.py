@@ -60,6 +60,10 @@ _GOES_ON: Final = unicode_expression(r"(?<=[\p{L}\p{N}])[/-](?=[\p{L}\p{N}])")
 _CLOSING: Final = unicode_expression(r"(?<=[\p{L}\p{N}\p{M}_])[)\]!?+%*.]+")
 _TAG: Final = unicode_expression(r"(?<!\S)#([\p{L}\p{N}_/-]*[\p{L}_][\p{L}\p{N}_/-]*)")
 _TOKEN: Final = unicode_expression(rf"(?<![\w#/-])\w+(?:[/-]\w+)+(?![/-]?\w)(?<![{SCRIPTS}])")
+_NUMBERED: Final = unicode_expression(
+    rf"(?V1)(?<![[\w#/-]--[{SCRIPTS}]])[\p{{L}}--[{SCRIPTS}]]{{2,}}[-_]?\p{{N}}+"
+    rf"(?![[\w/-]--[{SCRIPTS}]])"
+)
 _STOP: Final = unicode_expression(f"[,;.!?()\n{QUOTED_CHARACTER}]")
 _SENTENCE_END: Final = unicode_expression(r"[;!?.](?=\s|$)|\n|[。；！？]")
 _SIGN: Final = unicode_expression(r"\s*([<>]=?)\s*")
@@ -173,7 +177,8 @@ class Sentence(Struct, frozen=True, dict=True):
             if (known := names.find(quote.text))
         ]
         matches += names_in(self.bare, names, self.common)
-        for match in (*_new(self.bare, names), *self._daily_notes(), *self._labelled()):
+        others = (*_new(self.bare, names), *self._daily_notes(), *self._labelled())
+        for match in (*others, *_numbered(self.bare, names)):
             if not any(match.start < other.end and other.start < match.end for other in matches):
                 matches.append(match)
         return tuple(sorted(matches, key=lambda match: match.start))
@@ -630,6 +635,16 @@ def _new(sentence: str, names: VaultNames) -> Iterator[NameMatch]:
                 new_names = tuple(replace(name, value=f"{name.value}{rest}") for name in known)
                 yield NameMatch(token.start(), token.end(), token[0], new_names, new=True)
                 break
+
+
+def _numbered(sentence: str, names: VaultNames) -> Iterator[NameMatch]:
+    """Yield letters with a number that only one note's name begins with: “EXP-02”."""
+    for token in _NUMBERED.finditer(sentence):
+        known = names.partly(token[0])
+        if known and str(known[0].value).rpartition("/")[2].casefold().startswith(
+            token[0].casefold()
+        ):
+            yield NameMatch(token.start(), token.end(), str(known[0].value), known)
 
 
 def _edges(sentence: str) -> tuple[list[int], list[int]]:

@@ -11,7 +11,11 @@ from obsidian_agent.offline.recipe import packaged
 from obsidian_agent.offline.search import Menu
 from obsidian_agent.offline.values import form_text
 from obsidian_agent.services.offline_planner import NEAREST, NOTHING, OfflinePlanner
+from obsidian_agent.tools.core.tool import RunContext
 from obsidian_agent.tools.registry import TOOLS
+from obsidian_agent.vault.views.disk import DiskView
+from offline_desk import NOW
+from support import MakeVault
 
 MENU = Menu(packaged())
 
@@ -398,3 +402,25 @@ def test_a_condition_on_one_named_note_is_in_the_singular(around: Surroundings) 
     event = turn.propose(recipe, values)
     assert isinstance(event, PlanReady)
     assert event.plan.goal == "Delete Überblick that is empty"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "merge EXP-02 into EXP-01",
+        "fusionne EXP-02 avec EXP-01",
+        "führe exp-02 und exp-01 zusammen",
+        "объедини EXP-02 с EXP-01",
+        "把EXP-02合并到EXP-01",
+    ],
+)
+def test_a_note_is_named_by_the_code_that_only_its_name_begins_with(
+    make_vault: MakeVault, sentence: str
+) -> None:
+    paths = ("Lab/EXP-01 Dye.md", "Lab/EXP-02 Dye at night.md", "Lab/On EXP-03.md")
+    view = DiskView(make_vault(dict.fromkeys(paths, "x\n")))
+    here = Surroundings(view, RunContext("vault", NOW))
+    found = next(one for one in MENU.nearest(sentence, here) if one.recipe.name == "merge-into")
+    assert set(found.values.values()) == {*paths[:2]}
+    rename = MENU.nearest("Rename EXP-03 to Buoy", here)[0]
+    assert paths[2] not in rename.values.values(), "its name only holds the code"
