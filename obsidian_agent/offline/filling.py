@@ -274,13 +274,21 @@ class Filling:
 
     @cached_property
     def is_too_wide(self) -> bool:
-        """True for a change if words that limit the notes are not used: “that have no rating”."""
+        """True for a change if words that limit the notes are not used: “that have no rating”.
+
+        So is a negation that is not used, unless another one beside it is.
+        """
         unused, limits = self.unused if self.recipe.answer is None else [], False
         previous: Word | None = None
         for word in self.parsed.tokens if unused else ():
             if previous is not None and END.search(self.parsed.bare, previous.end, word.start):
                 limits = False
+            is_second = previous is not None and previous.negates  # “but not”
             previous, begins = word, bool(word.senses & _LIMITING)
+            after = self.parsed.after(word.end)
+            is_first = after is not None and after.negates
+            if word.negates and not (is_first or is_second) and is_within(word, unused):
+                return True
             is_filler = word.is_small or word.text in _ADVERBS
             if limits and not begins and not is_filler and is_within(word, unused):
                 return True
