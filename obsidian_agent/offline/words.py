@@ -277,7 +277,10 @@ def _similar(word: str, common: frozenset[str]) -> frozenset[str]:
         return frozenset(swapped[:1])
     if best := process.extractOne(own, terms, scorer=fuzz.ratio, score_cutoff=_SIMILARITY):
         return frozenset({str(best[0])})
-    known = [entry for entry in vocabulary() if len(entry) > _MIN_PREFIX]
+    # A word that excludes is never guessed: “want” is not “wasn't”.
+    known = [
+        entry for entry in vocabulary() if len(entry) > _MIN_PREFIX and NOT not in meanings(entry)
+    ]
     best = process.extractOne(folded(word), known, scorer=fuzz.ratio, score_cutoff=_SIMILARITY + 5)
     return meanings(str(best[0])) - FUNCTION_WORDS if best else frozenset()
 

@@ -118,3 +118,19 @@ def test_all_notes_are_not_meant_where_an_unused_word_may_be_a_condition(sentenc
     event = desk().decide(sentence)
     assert isinstance(event, NeedsInput)
     assert all(candidate.values.get("notes") != "*" for candidate in event.candidates)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "I want my meeting notes in Talks",
+        "I want all notes tagged #baking moved to Archive",
+        "I want to archive all project notes",
+    ],
+)
+def test_a_word_like_a_negation_excludes_nothing(message: str) -> None:
+    event = desk().decide(message)
+    assert isinstance(event, NeedsInput)
+    titles = " ".join(candidate.title for candidate in event.candidates)
+    assert "not tagged" not in titles
+    assert "not in Archive" not in titles
