@@ -171,6 +171,8 @@ class ObsidianAgentApp(App[None]):
         self.presence = Presence(backend.vault, self._write_to_terminal, self.bell, os.environ)
         self._steady_fields: list[TextArea | Input] = []
         """The fields whose cursor no longer blinks."""
+        self._early: list[events.Key | events.Paste] | None = []
+        """The keys and pasted texts that came before the first frame; None from then on."""
         self.open_error: BaseException | None = None
         """The reason why the vault could not be opened; the app has ended then."""
         name = _full_theme_name(theme)
@@ -222,6 +224,9 @@ class ObsidianAgentApp(App[None]):
     async def _open(self) -> None:
         """Open the vault and apply the settings."""
         await self.main.panes.complete()
+        early, self._early = self._early or [], None
+        for event in early:
+            self.post_message(event)
         try:
             await self.backend.open()
         except Exception as error:
@@ -259,13 +264,12 @@ class ObsidianAgentApp(App[None]):
         """Pass keys and pasted text through `Keyboard` before any screen or widget."""
         if isinstance(event, events.InputEvent | events.Paste):
             self._blink()
-        if (
-            isinstance(event, events.Key | events.Paste)
-            and not event.is_forwarded
-            and self.screen_stack
-            and self.keyboard.intercept(event)
-        ):
-            return
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            if self._early is not None:
+                self._early.append(event)
+                return
+            if self.screen_stack and self.keyboard.intercept(event):
+                return
         await super().on_event(event)
 
     def _stop_blinking(self) -> None:

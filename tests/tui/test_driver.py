@@ -105,6 +105,30 @@ def test_the_app_ends_with_its_terminal_or_when_it_is_asked_to(
     assert os.waitstatus_to_exitcode(status) in ((130,) if asked else (130, 1))
 
 
+def test_keys_before_the_first_frame_do_not_end_the_app(
+    tmp_path: Path, make_vault: MakeVault
+) -> None:
+    vault = make_vault({"A.md": "one\n"}).real_path
+    process, terminal = pty.fork()
+    if not process:
+        os.execve(
+            sys.executable,
+            _app_over(vault, tmp_path),
+            os.environ | {"TERM": "xterm-256color", "HOME": os.fspath(tmp_path)},
+        )
+    drawn, deadline = b"", time.monotonic() + 60
+    with suppress(OSError):  # the app has ended
+        while b"New line" not in drawn and time.monotonic() < deadline:
+            os.write(terminal, b"x")
+            if select.select([terminal], [], [], 0.01)[0]:
+                drawn += os.read(terminal, 1 << 16)
+    os.kill(process, signal.SIGTERM)
+    _end(terminal)
+    os.waitpid(process, 0)
+    os.close(terminal)
+    assert b"New line" in drawn
+
+
 def test_the_screen_stays_on_the_terminal_when_standard_error_is_a_log(
     tmp_path: Path, make_vault: MakeVault
 ) -> None:
