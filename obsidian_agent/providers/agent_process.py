@@ -135,13 +135,15 @@ class AgentProcess(Struct):
         try:
             await self.protocol.exited.wait()
         finally:
-            for force in (False, True):
-                end_group(group, force=force)
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(GRACE):
-                        await self.protocol.exited.wait()
-                        await errors
-            self.log.write(f"ended, exit code {self.transport.get_returncode()}\n")
+            try:
+                for force in (False, True):
+                    end_group(group, force=force)
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(GRACE):
+                            await self.protocol.exited.wait()
+                            await errors
+            finally:  # the end of the program may cancel the wait
+                self.log.write(f"ended, exit code {self.transport.get_returncode()}\n")
             with contextlib.suppress(ProcessLookupError):
                 self.guard.kill()
             await self.guard.wait()
