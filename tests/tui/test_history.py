@@ -110,6 +110,20 @@ async def test_chosen_files_of_an_older_run_are_undone_and_then_the_rest(tmp_pat
         assert text(tmp_path, "Apple.md") == "Apple\n"
 
 
+async def test_one_marked_file_is_undone_after_a_preview_that_names_what_stays(
+    tmp_path: Path,
+) -> None:
+    async with kitchen(tmp_path) as driver:
+        await driver.press("f3", "down", "down")
+        await driver.settle()
+        await driver.press("enter", "down", "space", "u")
+        await driver.on_top(UndoPreview)
+        assert "Only the marked files change." in driver.screen()
+        assert "partly undone" not in driver.screen()
+        await driver.press("y")
+        await driver.until(lambda: "partly undone" in driver.screen())
+
+
 async def test_undo_and_redo_stay_in_the_history(tmp_path: Path) -> None:
     async with kitchen(tmp_path) as driver:
         await driver.press("f3")

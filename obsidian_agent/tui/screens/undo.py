@@ -130,7 +130,9 @@ class UndoActions(Workspace):
             return runs.undo(run_id, force, skip, to_step, only)
 
         remark = ""
-        if request.commands and not only:
+        if only:
+            remark = "Only the marked files change. Links to them in other files stay as they are."
+        elif request.commands:
             commands = terminal_text.counted(len(request.commands), "command")
             remark = f"The run also executed {commands} of Obsidian, which cannot be undone."
         reversal = Reversal(
