@@ -488,7 +488,7 @@ class Filling:
                 ):
                     break
         missing, unused = [spec for spec in self._open if spec.needed], self.unused
-        is_single = len(missing) == len(unused) == len(self.recipe.missing(self.values)) == 1
+        is_single = len(missing) == len(unused) == len(self.recipe.gaps(self.values)) == 1
         # The first word is usually the verb, and no part of a name.
         first = next((word.start for word in self.parsed.tokens if not word.is_small), 0)
         is_condition = _ALL in self.values.values()  # probably: “all notes about cooking”

@@ -164,14 +164,16 @@ class Recipe(BaseModel, extra="forbid", frozen=True):
         }
 
     def missing(self, values: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the names of the inputs that still need a value; of `one_of` the first."""
-        missing = [
+        """Return the names of the inputs that still need a value."""
+        return tuple(
             name for name, spec in self.inputs.items() if spec.needed and values.get(name) is None
-        ]
+        )
+
+    def gaps(self, values: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the missing inputs, and the first of `one_of` if none of them has a value."""
         defaults = self.defaults
-        if all(values.get(name) in (None, "", defaults.get(name)) for name in self.one_of):
-            missing += self.one_of[:1]
-        return tuple(missing)
+        is_idle = all(values.get(name) in (None, "", defaults.get(name)) for name in self.one_of)
+        return (*self.missing(values), *(self.one_of[:1] if is_idle else ()))
 
     @property
     def tools(self) -> tuple[str, ...]:

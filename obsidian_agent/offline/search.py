@@ -153,7 +153,7 @@ class Menu:
         """Return a recipe with the values of a sentence."""
         recipe, counts, context = self.recipes[number], self._counts[number], parsed.around.context
         filling = Filling(parsed, recipe)
-        values, missing, unused = filling.values, recipe.missing(filling.values), filling.unused
+        values, missing, unused = filling.values, recipe.gaps(filling.values), filling.unused
         # The words of a value or a condition do not choose the action.
         own = self._spoken(parsed, filling.phrases) if filling.phrases else spoken
         score = self._score([*own, *kinds], counts)

@@ -44,7 +44,7 @@ def sentence_of(
     words = {
         name: _words(recipe.inputs[name], value, known, count) for name, value in known.items()
     }
-    missing = recipe.missing(values)
+    missing = recipe.gaps(values)
     words |= dict.fromkeys(missing, "…")
     goal = text_parts(recipe.plan["goal"], words)
     parts = [("" if name in missing else text, name) for text, name in goal]

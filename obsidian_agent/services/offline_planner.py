@@ -502,7 +502,7 @@ class OfflineTurn(Struct, frozen=True, dict=True):
             unknown_names,
         )
 
-        missing, names = recipe.missing(values), self.around.names
+        missing, names = recipe.gaps(values), self.around.names
         plan = fill(recipe, values) if not missing and recipe.answer is None else None
         unused = tuple(suggestion.unused) if suggestion is not None else ()
         guesses = suggestion.guesses if suggestion is not None else {}

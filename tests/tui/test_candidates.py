@@ -159,8 +159,8 @@ async def test_actions_stay_when_the_model_fails(tmp_path: Path) -> None:
     with LlmServer([Failure(400, "no such model")], ["qwen3:4b"]) as server:
         async with real(tmp_path, settings=small(server)) as app:
             screen = await choosing(app, "please rename Soup")
-            await app.until(lambda: not screen.thinking)
-            assert "Without the model" in app.screen()
+            await app.until(lambda: "Without the model" in app.screen())
+            assert not screen.thinking
             assert screen.titles[0] == "Rename Soup to …"
 
 
