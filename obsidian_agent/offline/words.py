@@ -279,7 +279,9 @@ def _similar(word: str, common: frozenset[str]) -> frozenset[str]:
         return frozenset({str(best[0])})
     # A word that excludes is never guessed: “want” is not “wasn't”.
     known = [
-        entry for entry in vocabulary() if len(entry) > _MIN_PREFIX and NOT not in meanings(entry)
+        entry
+        for entry, senses in vocabulary().items()
+        if len(entry) > _MIN_PREFIX and NOT not in senses
     ]
     best = process.extractOne(folded(word), known, scorer=fuzz.ratio, score_cutoff=_SIMILARITY + 5)
     return meanings(str(best[0])) - FUNCTION_WORDS if best else frozenset()
