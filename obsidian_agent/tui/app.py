@@ -262,7 +262,7 @@ class ObsidianAgentApp(App[None]):
 
     async def on_event(self, event: events.Event) -> None:
         """Pass keys and pasted text through `Keyboard` before any screen or widget."""
-        if isinstance(event, events.InputEvent | events.Paste):
+        if self._early is None and isinstance(event, events.InputEvent | events.Paste):
             self._blink()
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             if self._early is not None:
