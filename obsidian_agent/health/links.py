@@ -44,7 +44,7 @@ class _Lost(Struct, frozen=True):
 def unresolved_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
     """Yield the names in links that no file has, once for each note."""
     missing = list(_lost_links(survey))
-    evidence = _Evidence(survey, {_key(lost) for lost in missing})
+    evidence = _Evidence(survey, missing)
     for lost in missing:
         if means_note(lost.link.target):
             yield _unresolved(evidence, lost)
@@ -100,7 +100,7 @@ def _unresolved(evidence: _Evidence, lost: _Lost) -> HealthFinding:
         choices = [_retarget(lost, file) for file in files[:_MAX_CHOICES]]
     else:
         choices = [_retarget(lost, file) for file in evidence.similar(lost)]
-    choices += [*_create(evidence.survey, lost), _unlink(lost)]
+    choices += [*_create(evidence, lost), _unlink(lost)]
     is_certain = len(files) == 1 and _is_certain(lost, files[0])
     if reason == _TITLE_EVIDENCE:
         # A title of one word, such as "Notes", is that of many notes.
@@ -157,9 +157,13 @@ def _retarget(lost: _Lost, file: VaultPath) -> RepairChoice:
     return RepairChoice(title, (RepairStep("vault.retargetLinks", args),))
 
 
-def _create(survey: VaultSurvey, lost: _Lost) -> Iterator[RepairChoice]:
-    """Yield the choice to create the missing note, if its name can be one."""
-    folder = lost.source.parent.text
+def _create(evidence: _Evidence, lost: _Lost) -> Iterator[RepairChoice]:
+    """Yield the choice to create the missing note, if its name can be one.
+
+    It is the same note for all links with this name, where Obsidian creates new notes.
+    """
+    survey = evidence.survey
+    folder = evidence.folder_of_new(lost)
     path = lost.name if "/" in lost.name or not folder else f"{folder}/{lost.name}"
     try:
         note = parse(f"{path}.md", PathUse.CREATE)
@@ -180,10 +184,22 @@ def _unlink(lost: _Lost) -> RepairChoice:
 class _Evidence:
     """The files that a missing name may mean, by the strength of the evidence."""
 
-    def __init__(self, survey: VaultSurvey, keys: Set[str]) -> None:
+    def __init__(self, survey: VaultSurvey, missing: Iterable[_Lost]) -> None:
         self.survey = survey
-        self._missing_keys = keys
+        self._missing_keys: set[str] = set()
+        self._folders: dict[str, list[str]] = defaultdict(list)
+        """The folders of the notes with links by a missing name."""
+        for lost in missing:
+            self._missing_keys.add(_key(lost))
+            self._folders[link_key(lost.name)].append(lost.source.parent.text)
         self._similar: dict[str, list[VaultPath]] = {}
+
+    def folder_of_new(self, lost: _Lost) -> str:
+        """Return the folder for the note that is missing: one for all links with its name."""
+        folder = self.survey.settings.new_notes
+        if folder is not None:
+            return folder
+        return posixpath.commonpath(self._folders[link_key(lost.name)])
 
     def of(self, lost: _Lost) -> tuple[str, list[VaultPath]]:
         """Return the strongest evidence and the files it speaks for; "" and none without any."""

@@ -26,7 +26,8 @@ def empty_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding
                 subject="",
                 text="The note is empty.",
                 evidence=_linked_from(links),
-                repair=Repair((delete(note),)),
+                # A note that others link to is one to be written, and deleting it breaks links.
+                repair=None if links else Repair((delete(note),)),
             )
 
 

@@ -40,11 +40,14 @@ class HealthSettings(Struct, frozen=True, kw_only=True):
     `property_rules` are the vault's own.
     `renames` returns the renamed files as (old, new) paths, the newest first, from the journal and
     from git, and `old_versions` the earlier contents of a file. `templates` is the folder of
-    templates, "" if there is none. `property_types` are Obsidian's own, by lower-case name.
+    templates, "" if there is none. `new_notes` is the folder in which Obsidian creates a note for
+    a link without one, None for that of the note with the link. `property_types` are
+    Obsidian's own, by lower-case name.
     """
 
     now: datetime
     templates: str = ""
+    new_notes: str | None = ""
     property_types: Mapping[str, str] = field(default_factory=dict)
     property_rules: tuple[PropertyRule, ...] = ()
     renames: Callable[[], list[tuple[str, str]]] = list

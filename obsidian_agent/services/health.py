@@ -63,11 +63,23 @@ def health_settings(store: VaultStore, state: Path, now: datetime) -> HealthSett
     return HealthSettings(
         now=now,
         templates=note_settings(store.obsidian_config).templates,
+        new_notes=_new_notes(store.obsidian_config("app")),
         property_types=_property_types(store.obsidian_config("types")),
         property_rules=_property_rules(store),
         renames=renames,
         old_versions=lambda path: old_versions(state, store, path),
     )
+
+
+def _new_notes(document: object) -> str | None:
+    """Return the folder of Obsidian's setting “Default location for new notes”."""
+    settings = document if isinstance(document, dict) else {}
+    location, folder = settings.get("newFileLocation"), settings.get("newFileFolderPath")
+    if location == "current":
+        return None
+    if location == "folder" and isinstance(folder, str):
+        return folder.strip().strip("/")
+    return ""
 
 
 def _property_rules(store: VaultStore) -> tuple[PropertyRule, ...]:

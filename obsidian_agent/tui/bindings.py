@@ -751,6 +751,7 @@ KEYS: tuple[Key, ...] = (
     Key("share.all", "ctrl+a", "all", "All", "Include all items", footer=False),
     Key("share.none", "ctrl+d", "none", "None", "Exclude all items", footer=False),
     Key("dialog.close", "escape", "close", "Close", "Close without answering"),
+    Key("dialog.number", "1,2,3", "", "Number", "Choose the entry or repair with this number"),
     Key(
         "find.down", "down", "move(1)", "Down", "Go to the next match", footer=False, priority=True
     ),

@@ -247,7 +247,32 @@ def test_a_mention_that_cannot_become_a_link_is_not_proposed(found: Examine) -> 
 
 def test_empty_notes_have_neither_text_nor_properties(found: Examine) -> None:
     files = {"A.md": "", "B.md": " \r\n", "C.md": "---\nx: 1\n---\n", "D.md": "[[A]]"}
-    assert [finding.path for finding in found(files, "empty-note")] == ["A.md", "B.md"]
+    linked, unlinked = found(files, "empty-note")
+    assert (linked.path, linked.evidence, linked.repair) == ("A.md", "one note links to it", None)
+    assert (unlinked.path, repairs(unlinked)) == ("B.md", (False, ["Delete B.md"]))
+
+
+@pytest.mark.parametrize(
+    ("new_notes", "paths"),
+    [
+        ("", {"Wish.md", "Sub/Old.md"}),
+        ("Inbox", {"Inbox/Wish.md", "Sub/Old.md"}),
+        (None, {"X/Wish.md", "Sub/Old.md"}),
+    ],
+)
+def test_a_missing_note_is_created_once_where_obsidian_would(
+    found: Examine, new_notes: str | None, paths: set[str]
+) -> None:
+    files = {"X/A.md": "[[Wish]]", "X/Y/B.md": "[[wish]] [[Sub/Old]]", "X/C.md": "[[Wish]]"}
+    choices = [
+        choice.steps[0].args["path"]
+        for finding in found(files, "unresolved-link", new_notes=new_notes)
+        if finding.repair is not None
+        for choice in finding.repair.choices
+        if choice.title.startswith("Create ")
+    ]
+    assert len(choices) == 4
+    assert {path.replace("wish", "Wish") for path in choices} == paths
 
 
 def test_notes_with_the_same_text_are_merged_into_the_best_linked_one(found: Examine) -> None:

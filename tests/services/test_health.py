@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.health.finding import HealthFinding, HealthReport
-from obsidian_agent.services.health import HealthRecord, git_renames, old_versions
+from obsidian_agent.services.health import HealthRecord, git_renames, health_settings, old_versions
 from support import MakeVault
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
@@ -44,6 +44,22 @@ def test_git_has_earlier_versions(make_vault: MakeVault, tmp_path: Path) -> None
         git(store.real_path, "commit", "-qm", "x")
     assert old_versions(tmp_path, store, "Ünë [x].md") == [b"second", b"first"]
     assert old_versions(tmp_path, store, "Other.md") == []
+
+
+@pytest.mark.parametrize(
+    ("app", "folder"),
+    [
+        ("", ""),
+        ('{"newFileLocation": "current"}', None),
+        ('{"newFileLocation": "folder", "newFileFolderPath": "Inbox/"}', "Inbox"),
+        ('{"newFileLocation": "root", "newFileFolderPath": "Inbox"}', ""),
+    ],
+)
+def test_the_folder_of_new_notes_is_that_of_obsidian(
+    make_vault: MakeVault, tmp_path: Path, app: str, folder: str | None
+) -> None:
+    store = make_vault({".obsidian/app.json": app} if app else {"A.md": ""})
+    assert health_settings(store, tmp_path / "state", NOW).new_notes == folder
 
 
 def test_a_vault_without_git_has_no_renames(make_vault: MakeVault) -> None:

@@ -15,7 +15,7 @@ from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.health import report
 from obsidian_agent.services.health import HealthRecord
-from obsidian_agent.tui.screens.dialogs import Pick
+from obsidian_agent.tui.screens.dialogs import ChoiceScreen
 from obsidian_agent.tui.screens.health import Health
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.values_form import ValuesForm
@@ -85,18 +85,28 @@ async def test_repairs_with_evidence_are_ticked_and_become_one_plan(tmp_path: Pa
 
 
 async def test_a_finding_with_several_repairs_asks_which(tmp_path: Path) -> None:
+    other = tmp_path / "Notes" / "Projects" / "B.md"
+    other.parent.mkdir(parents=True)
+    other.write_text("[[Garden]] again\n", encoding="utf-8")
     async with messy(tmp_path) as driver:
         await opened(driver)
         await driver.press("enter", "down", "down", "down")
-        assert "☐ Create Garden.md" in driver.screen()
+        assert "☐ 2 places ▸" in driver.screen()
+        assert "1 ☐ Create Garden.md" in driver.screen()
         await driver.press("space")
-        await driver.on_top(Pick)
-        await driver.press("enter")
+        await driver.on_top(ChoiceScreen)
+        await driver.press("2")
         await driver.on_top(Health)
+        assert "☑ 2 places ▸" in driver.screen()
+        assert "“Garden” leads nowhere.  Turn the link" in driver.screen()
+        await driver.press("1", "up", "enter", "down")
+        assert "☑ 2 places ▾" in driver.screen()
         assert "☑ Ideas.md:1" in driver.screen()
+        await driver.press("space")
+        assert "“Garden” leads nowhere.  1 ticked" in driver.screen()
         await driver.press("enter")
-        await driver.on_top(Pick)
-        await driver.press(*"open the", "enter")
+        await driver.on_top(ChoiceScreen)
+        await driver.press("3")
         await driver.settle()
         assert driver.panes.note.path == "Ideas.md"
 

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Generic, TypeVar
 
+from msgspec.structs import replace
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
@@ -113,8 +115,16 @@ class ListScreen(Modal[R], Generic[T, R]):
             self.refresh_bindings()
 
 
+def numbered(rows: Sequence[Choice]) -> list[Choice]:
+    """Return the rows with numbers before their texts, which choose them in a `ChoiceScreen`."""
+    return [replace(row, word=str(number)) for number, row in enumerate(rows, 1)]
+
+
 class ChoiceScreen(Modal[str]):
-    """A choice from a few rows. Dismisses with the key of the chosen one."""
+    """A choice from a few rows. Dismisses with the key of the chosen one.
+
+    A row whose word is a number is also chosen by that key.
+    """
 
     def __init__(
         self, title: str, rows: Sequence[Choice], *, hint: str = "", empty: str = ""
@@ -128,6 +138,13 @@ class ChoiceScreen(Modal[str]):
 
     def on_mount(self) -> None:
         self.query_one(ChoiceList).focus()
+
+    def on_key(self, event: events.Key) -> None:
+        for row in self._rows:
+            if event.key.isdecimal() and row.word == event.key:
+                event.stop()
+                self.dismiss(row.key)
+                return
 
     def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
         self.dismiss(event.row.key)

@@ -9,6 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
+from textual import events
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.message import Message
@@ -19,14 +21,14 @@ from obsidian_agent.errors import ConfigError
 from obsidian_agent.services.fields import Field
 from obsidian_agent.tui.bindings import binding, bindings, key_label
 from obsidian_agent.tui.commands import Command
-from obsidian_agent.tui.screens.dialogs import Modal, Pick
+from obsidian_agent.tui.screens.dialogs import ChoiceScreen, Modal, numbered
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.screens.workspace import Workspace
 from obsidian_agent.tui.widgets.note import OutsideRequested
-from obsidian_agent.tui.widgets.row_list import VirtualList
+from obsidian_agent.tui.widgets.row_list import Choice, VirtualList
 
 if TYPE_CHECKING:
-    from obsidian_agent.health.finding import FindingKind, HealthFinding, RepairChoice
+    from obsidian_agent.health.finding import FindingKind, HealthFinding, Repair, RepairChoice
     from obsidian_agent.services.health import Checkup, VaultHealth
     from obsidian_agent.services.session import Session
 
@@ -76,18 +78,35 @@ class KindRow(Struct, frozen=True, kw_only=True):
     is_open: bool
 
 
-class FindingRow(Struct, frozen=True):
-    """A finding with the repair that is ticked, if any.
+class FindingRow(Struct, frozen=True, kw_only=True):
+    """Equal findings in several places, or one finding, with the repair that is ticked, if any.
 
     `path_width` aligns the rows of a kind. `text` is empty if it is the same for all of them.
-    `reason` is why the finding is ignored, None if it is not.
+    `ticked` counts the findings with a ticked repair, which is in `repair` if all have the same.
+    `is_part` places the row below that of its equals. `reason` is why the finding is ignored, None
+    if it is not.
     """
 
-    finding: HealthFinding
+    findings: tuple[HealthFinding, ...]
     repair: RepairChoice | None
+    ticked: int
     path_width: int
     text: str
+    is_open: bool = False
+    is_part: bool = False
     reason: str | None = None
+
+    @property
+    def finding(self) -> HealthFinding:
+        """The first finding, whose text and repairs are those of all."""
+        return self.findings[0]
+
+    @property
+    def location(self) -> str:
+        """The place of the finding, or the number of places."""
+        if len(self.findings) == 1:
+            return _location(self.finding)
+        return f"{len(self.findings):,} places {'▾' if self.is_open else '▸'}"
 
 
 class HealthList(VirtualList["KindRow | FindingRow"], inherit_bindings=False):
@@ -132,15 +151,21 @@ def _finding_content(row: FindingRow, width: int) -> Content:
     if row.reason is not None:
         repair = None
     tick, style = ("·", "$quiet") if repair is None else _TICKS[row.repair is not None]
+    indent = "     " if row.is_part else "   "
     path_width = min(row.path_width, _MAX_PATH if row.text else _MAX_PATH * 2, width // 2)
-    path = _shortened_path(terminal_text.line(_location(finding)), path_width)
-    text = row.repair.title if row.repair is not None else row.text
-    evidence = finding.evidence if row.reason is None else row.reason
+    path = _shortened_path(terminal_text.line(row.location), path_width)
+    text, evidence = row.text, finding.evidence if row.reason is None else row.reason
+    if row.repair is not None and finding.subject in row.repair.title:
+        text = row.repair.title
+    elif row.repair is not None:
+        evidence = row.repair.title
     if repair is not None and row.repair is None:
         count = len(repair.choices)
         evidence = repair.choices[0].title if count == 1 else f"{count} choices"
+        if row.ticked:
+            evidence = f"{row.ticked:,} ticked"
     return Content.assemble(
-        (f"   {tick} ", style),
+        (f"{indent}{tick} ", style),
         (f"{path:<{path_width}}  ", "$quiet"),
         (f"{terminal_text.shortened(text, 200)}  " if text else "", "$foreground"),
         (terminal_text.shortened(evidence, 200), "$quiet"),
@@ -188,6 +213,8 @@ class Health(Modal[HealthRequest]):
         self._ticks: dict[str, int] = {}
         """The numbers of the ticked repairs by the ids of findings."""
         self._open_kinds: set[str] = set(only)
+        self._open_equals: set[str] = set()
+        """The first ids of equal findings that are listed one by one."""
         self._may_delete = False
         self._is_cancelled = threading.Event()
 
@@ -219,6 +246,9 @@ class Health(Modal[HealthRequest]):
             and finding.repair.preselected
             and self._is_allowed(finding.repair.choices[0])
         }
+        kinds = {finding.kind for finding in self._findings}
+        if len(kinds) == 1:
+            self._open_kinds |= kinds
         if not self.is_attached:
             return
         self.query_one(HealthList).empty = " No findings."
@@ -297,12 +327,29 @@ class Health(Modal[HealthRequest]):
         )
         if not is_open:
             return
+        equals = [[finding] for finding in findings] if is_ignored else _equals(findings)
+        rows = [self._row(group, group[0].id in self._open_equals) for group in equals]
         width = max(len(_location(finding)) for finding in findings)
-        is_same = len({finding.text for finding in findings}) == 1 < len(findings)
-        for finding in findings:
-            text = "" if is_same else finding.text
-            reason = self._reasons.get(finding.id, "") if is_ignored else None
-            yield FindingRow(finding, self._ticked_repair(finding), width, text, reason)
+        is_same = len({row.text for row in rows}) == 1 < len(rows)
+        for row in rows:
+            text = "" if is_same else row.text
+            reason = self._reasons.get(row.finding.id, "") if is_ignored else None
+            yield replace(row, path_width=width, text=text, reason=reason)
+            if row.is_open:
+                for finding in row.findings:
+                    yield replace(self._row([finding]), path_width=width, text="", is_part=True)
+
+    def _row(self, findings: Sequence[HealthFinding], is_open: bool = False) -> FindingRow:
+        ticked = [repair for one in findings if (repair := self._ticked_repair(one)) is not None]
+        is_one = len(ticked) == len(findings) and len({repair.title for repair in ticked}) == 1
+        return FindingRow(
+            findings=tuple(findings),
+            repair=ticked[0] if is_one else None,
+            ticked=len(ticked),
+            path_width=0,
+            text=findings[0].text,
+            is_open=is_open,
+        )
 
     def _ticked_repair(self, finding: HealthFinding) -> RepairChoice | None:
         number = self._ticks.get(finding.id)
@@ -341,21 +388,45 @@ class Health(Modal[HealthRequest]):
         if isinstance(row, KindRow):
             self._open_kinds ^= {row.kind}
             self._show()
+        elif len(row.findings) > 1:
+            self._open_equals ^= {row.finding.id}
+            self._show()
         elif _has_choices(row):
-            self.run_flow("choice", partial(self._choose, row.finding))
+            self.run_flow("choice", partial(self._choose, row.findings))
         else:
             self._open_note(row.finding)
 
-    async def _choose(self, finding: HealthFinding) -> None:
-        """Let the user choose a repair of a finding, or open its note."""
+    async def _choose(self, findings: Sequence[HealthFinding]) -> None:
+        """Let the user choose a repair of equal findings, or open the note of one."""
+        finding = findings[0]
         choices = finding.repair.choices if finding.repair is not None else ()
-        rows = [(choice.title, "") for choice in choices]
-        pick = Pick(finding.text, [*rows, (_OPEN_NOTE, _location(finding))], hint=finding.evidence)
-        title = await self.app.push_screen_wait(pick)
-        if title == _OPEN_NOTE:
+        rows = [Choice(str(number), choice.title) for number, choice in enumerate(choices)]
+        if len(findings) == 1:
+            rows.append(Choice(_OPEN_NOTE, _OPEN_NOTE, _location(finding)))
+        title, hint = finding.text, finding.evidence
+        if len(findings) > 1:
+            title = f"{finding.text} The repair is for all {len(findings):,} places."
+        key = await self.app.push_screen_wait(ChoiceScreen(title, numbered(rows), hint=hint))
+        if key == _OPEN_NOTE:
             self._open_note(finding)
-        elif title is not None:
-            self._tick([finding], [choice.title for choice in choices].index(title))
+        elif key is not None:
+            self._tick(findings, int(key))
+
+    def on_key(self, event: events.Key) -> None:
+        """Choose the repair with the number that was pressed, and go on to the next finding."""
+        row = self.query_one(HealthList).current
+        if not event.key.isdecimal() or not isinstance(row, FindingRow):
+            return
+        event.stop()
+        self.show_problem("")
+        choices = row.finding.repair.choices if row.finding.repair is not None else ()
+        if row.reason is not None:
+            self.show_problem(self._hint_of_ignored())
+        elif 0 < int(event.key) <= len(choices):
+            self._tick(row.findings, int(event.key) - 1)
+            self.query_one(HealthList).action_cursor(1)
+        else:
+            self.show_problem(f"This finding has no repair {event.key}.")
 
     def _open_note(self, finding: HealthFinding) -> None:
         if finding.path.endswith(".md"):
@@ -375,18 +446,16 @@ class Health(Modal[HealthRequest]):
         if isinstance(row, KindRow):
             self._tick_kind(row.kind)
         elif isinstance(row, FindingRow):
-            finding = row.finding
             if row.reason is not None:
                 self.show_problem(self._hint_of_ignored())
-            elif finding.id in self._ticks:
-                del self._ticks[finding.id]
-                self._show()
-            elif finding.repair is None:
+            elif row.repair is not None:
+                self._untick(row.findings)
+            elif row.finding.repair is None:
                 self.show_problem("This finding has no repair. Enter opens the note.")
-            elif _is_clear(finding):
-                self._tick([finding], 0)
+            elif _is_clear(row.finding):
+                self._tick(row.findings, 0)
             else:
-                self.run_flow("choice", partial(self._choose, finding))
+                self.run_flow("choice", partial(self._choose, row.findings))
 
     def _hint_of_ignored(self) -> str:
         key = key_label(self, "health.ignore")
@@ -402,11 +471,14 @@ class Health(Modal[HealthRequest]):
         if not likely:
             self.show_problem("These findings have no likely repair. Enter lists them.")
         elif all(finding.id in self._ticks for finding in likely):
-            for finding in likely:
-                del self._ticks[finding.id]
-            self._show()
+            self._untick(likely)
         else:
-            self._tick(likely, 0)
+            self._tick([finding for finding in likely if finding.id not in self._ticks], 0)
+
+    def _untick(self, findings: Sequence[HealthFinding]) -> None:
+        for finding in findings:
+            del self._ticks[finding.id]
+        self._show()
 
     def _tick(self, findings: Sequence[HealthFinding], number: int) -> None:
         """Tick the repair with this number of findings, unless the settings do not allow it."""
@@ -414,9 +486,7 @@ class Health(Modal[HealthRequest]):
         for finding in findings:
             assert finding.repair is not None
             if self._is_allowed(finding.repair.choices[number]):
-                self._ticks.setdefault(finding.id, number)
-                if len(findings) == 1:
-                    self._ticks[finding.id] = number
+                self._ticks[finding.id] = number
             else:
                 refused += 1
         if refused:
@@ -435,30 +505,32 @@ class Health(Modal[HealthRequest]):
         self.show_problem("")
         if isinstance(row, FindingRow):
             change = self._ignore if row.reason is None else self._unignore
-            self.run_flow("ignore", partial(change, row.finding))
+            self.run_flow("ignore", partial(change, row.findings))
 
-    async def _ignore(self, finding: HealthFinding) -> None:
+    async def _ignore(self, findings: Sequence[HealthFinding]) -> None:
         field = Field("reason", description="Why it may stay; can be left blank", optional=True)
         values = await self.app.push_screen_wait(ValuesForm("Ignore this finding", [field]))
         if values is None:
             return
         reason = values.get("reason", "").strip()
-        try:
-            await asyncio.to_thread(self._health.record.ignore, finding.id, reason)
-        except OSError as error:
-            self.show_problem(f"The finding cannot be ignored: {error.strerror}.")
-            return
-        self._ticks.pop(finding.id, None)
-        self._reasons[finding.id] = reason
+        for finding in findings:
+            try:
+                await asyncio.to_thread(self._health.record.ignore, finding.id, reason)
+            except OSError as error:
+                self.show_problem(f"The finding cannot be ignored: {error.strerror}.")
+                break
+            self._ticks.pop(finding.id, None)
+            self._reasons[finding.id] = reason
         self._show()
 
-    async def _unignore(self, finding: HealthFinding) -> None:
-        try:
-            await asyncio.to_thread(self._health.record.unignore, finding.id)
-        except OSError as error:
-            self.show_problem(f"The finding is still ignored: {error.strerror}.")
-            return
-        self._reasons.pop(finding.id, None)
+    async def _unignore(self, findings: Sequence[HealthFinding]) -> None:
+        for finding in findings:
+            try:
+                await asyncio.to_thread(self._health.record.unignore, finding.id)
+            except OSError as error:
+                self.show_problem(f"The finding is still ignored: {error.strerror}.")
+                break
+            self._reasons.pop(finding.id, None)
         self._show()
 
     def action_preview(self) -> None:
@@ -471,6 +543,20 @@ class Health(Modal[HealthRequest]):
             self.show_problem(f"No repair is ticked. {key} ticks one.")
         else:
             self.dismiss(HealthRequest(plan=plan))
+
+
+def _equals(findings: Iterable[HealthFinding]) -> list[list[HealthFinding]]:
+    """Group findings about one subject, with the same text and the same repairs."""
+    groups: dict[object, list[HealthFinding]] = {}
+    for finding in findings:
+        key: object = finding.id
+        if finding.subject:
+            repair = finding.repair
+            titles = () if repair is None else tuple(choice.title for choice in repair.choices)
+            is_clear = repair is not None and repair.preselected
+            key = (finding.text, finding.evidence, titles, is_clear)
+        groups.setdefault(key, []).append(finding)
+    return list(groups.values())
 
 
 def _by_repair(finding: HealthFinding) -> int:
@@ -501,7 +587,7 @@ def _has_choices(row: FindingRow) -> bool:
 
 def _identity(row: KindRow | FindingRow | None) -> str:
     if isinstance(row, FindingRow):
-        return row.finding.id
+        return f"{row.finding.id} part" if row.is_part else row.finding.id
     return row.kind if row is not None else ""
 
 
@@ -509,7 +595,9 @@ def _detail(row: FindingRow) -> Content:
     """Return everything about a finding, on at most five lines."""
     finding, repair = row.finding, row.finding.repair
     lines = [
-        Content.styled(terminal_text.line(_location(finding)), "$foreground"),
+        Content.styled(
+            terminal_text.shortened(", ".join(map(_location, row.findings)), 300), "$foreground"
+        ),
         Content(terminal_text.shortened(finding.text, 300)),
     ]
     if finding.evidence:
@@ -517,13 +605,17 @@ def _detail(row: FindingRow) -> Content:
     if row.reason is not None:
         reason = f": {terminal_text.shortened(row.reason, 300)}" if row.reason else ""
         lines.append(Content(f"Ignored{reason}"))
-    elif row.repair is not None:
-        title = terminal_text.shortened(row.repair.title, 300)
-        lines.append(Content.styled(f"☑ {title}", "$success"))
     elif repair is not None:
-        titles = "  ·  ".join(terminal_text.line(choice.title) for choice in repair.choices)
-        lines.append(Content(f"☐ {titles}"))
+        lines.append(Content("  ").join(_choice_contents(repair, row.repair)))
     return Content("\n").join(lines)
+
+
+def _choice_contents(repair: Repair, ticked: RepairChoice | None) -> Iterable[Content]:
+    """Yield the numbered choices of a repair."""
+    for number, choice in enumerate(repair.choices, 1):
+        mark, style = _TICKS[choice == ticked]
+        title = terminal_text.shortened(choice.title, 300)
+        yield Content.assemble((f"{number} ", "$primary"), (f"{mark} {title}", style))
 
 
 class HealthActions(Workspace):
