@@ -54,7 +54,7 @@ def _install(options: argparse.Namespace, out: Output) -> Exit:
     if options.every not in _MINUTES:
         raise UsageError(f"--every takes one of {', '.join(map(str, _MINUTES))}.")
     timer = _timer(options, options.every)
-    out.line(timer.text)
+    out.text(timer.text)
     if not out.confirmed("Install this timer?", options.yes):
         return Exit.NOT_APPROVED
     install(timer)

@@ -6,9 +6,9 @@ Sources: systemd.timer(5) and systemd.service(5); launchd.plist(5); crontab(5).
 from __future__ import annotations
 
 import hashlib
+import os
 import plistlib
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -55,8 +55,11 @@ def timer(
 ) -> Timer:
     """Return a timer that runs the rules of a vault every `minutes`.
 
-    `options` are further command line options. Raise `ConfigError` on Windows.
+    `options` are further command line options. Raise `ConfigError` on Windows, and for a path that
+    does not fit in a line.
     """
+    if not vault.isprintable():
+        raise ConfigError("The path of this vault has characters that cannot stand in a timer.")
     home = home or Path.home()
     command = [sys.executable, "-m", "obsidian_agent", "rule", "run", "--vault", vault, *options]
     name = f"obsidian-agent-{hashlib.sha256(vault.encode()).hexdigest()[:8]}"
@@ -68,7 +71,7 @@ def timer(
             hint=f"Let the task scheduler run: {subprocess.list2cmdline(command)}",
         )
     if has_systemd is None:
-        has_systemd = shutil.which("systemctl") is not None
+        has_systemd = Path("/run/systemd/system").is_dir()  # as sd_booted(3)
     return _systemd(name, command, minutes, home) if has_systemd else _cron(name, command, minutes)
 
 
@@ -123,59 +126,78 @@ def _cron(name: str, command: Sequence[str], minutes: int) -> Timer:
 def is_installed(timer: Timer) -> bool:
     """Return whether the timer is installed. May block."""
     if timer.kind == "cron":
-        return timer.line.rpartition("# ")[2] in _crontab()
+        lines = _crontab()
+        return len(_other_lines(timer, lines)) < len(lines)
     return all(path.exists() for path, _ in timer.files)
 
 
 def install(timer: Timer) -> None:
     """Write the timer and start it. Raise OSError, or `ConfigError` if the system refuses it."""
     if timer.kind == "cron":
-        _write_crontab([*_other_lines(timer), timer.line])
+        _write_crontab([*_other_lines(timer, _crontab()), timer.line])
         return
-    for path, content in timer.files:
-        replace_file(path, content.encode())
-    for command in timer.start:
-        _run(command)
+    try:
+        for path, content in timer.files:
+            replace_file(path, content.encode())
+        for command in timer.start:
+            _run(command)
+    except (ConfigError, OSError):
+        _remove_files(timer)
+        raise
 
 
 def remove(timer: Timer) -> None:
     """Stop and remove the timer, if it is installed. Raise the same errors as `install`."""
     if timer.kind == "cron":
         if is_installed(timer):
-            _write_crontab(_other_lines(timer))
+            _write_crontab(_other_lines(timer, _crontab()))
         return
     if not is_installed(timer):
         return
     for command in timer.stop:
         _run(command)
+    _remove_files(timer)
+
+
+def _remove_files(timer: Timer) -> None:
     for path, _ in timer.files:
         path.unlink(missing_ok=True)
 
 
-def _crontab() -> str:
+def _crontab() -> list[str]:
+    """Return the lines of the crontab. Raise `ConfigError` if it cannot be read.
+
+    What cannot be read must not be replaced. The words are those of vixie-cron, cronie and busybox.
+    """
     try:
-        result = subprocess.run(
-            ["crontab", "-l"], capture_output=True, text=True, timeout=_SECONDS, check=False
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return result.stdout if result.returncode == 0 else ""
+        return _run(("crontab", "-l")).splitlines()
+    except ConfigError as error:
+        if "no crontab for" in error.message or "No such file" in error.message:
+            return []
+        raise
 
 
-def _other_lines(timer: Timer) -> list[str]:
+def _other_lines(timer: Timer, lines: Sequence[str]) -> list[str]:
     mark = timer.line.rpartition("# ")[2]
-    return [line for line in _crontab().splitlines() if not line.endswith(f"# {mark}")]
+    return [line for line in lines if not line.endswith(f"# {mark}")]
 
 
 def _write_crontab(lines: Sequence[str]) -> None:
     _run(("crontab", "-"), "".join(f"{line}\n" for line in lines))
 
 
-def _run(command: Sequence[str], text: str = "") -> None:
+def _run(command: Sequence[str], text: str = "") -> str:
     try:
-        subprocess.run(
-            command, input=text, capture_output=True, text=True, timeout=_SECONDS, check=True
-        )
+        return subprocess.run(
+            command,
+            input=text,
+            capture_output=True,
+            encoding="utf-8",
+            errors="surrogateescape",
+            timeout=_SECONDS,
+            check=True,
+            env={**os.environ, "LC_ALL": "C"},
+        ).stdout
     except subprocess.CalledProcessError as error:
         reason = error.stderr.strip() or f"exit status {error.returncode}"
         raise ConfigError(f"{shlex.join(command)} failed: {reason[:300]}") from error

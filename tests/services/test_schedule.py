@@ -58,3 +58,47 @@ def test_a_system_that_refuses_is_an_error(tmp_path: Path) -> None:
     one = Timer(kind="systemd", files=((tmp_path / "x", ""),), start=(("false",),))
     with pytest.raises(ConfigError, match="exit status 1"):
         install(one)
+    assert not is_installed(one)
+
+
+def test_a_path_of_two_lines_is_refused() -> None:
+    with pytest.raises(ConfigError, match="cannot stand in a timer"):
+        timer("/home/ada/Notes\n* * * * * true", [], 10, platform="linux")
+
+
+def crontab(folder: Path, monkeypatch: pytest.MonkeyPatch, listing: str) -> Path:
+    """Put a `crontab` on the path that lists as given and stores what it is handed."""
+    (folder / "bin").mkdir()
+    program, table = folder / "bin" / "crontab", folder / "table"
+    program.write_text(f'#!/bin/sh\nif [ "$1" = - ]; then cat > "{table}"; else {listing}; fi\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder / 'bin'}:/usr/bin:/bin")
+    return table
+
+
+@pytest.mark.parametrize(
+    "no_table",
+    ["echo no crontab for ada", "echo \"crontab: can't open 'ada': No such file or directory\""],
+)
+def test_cron_gets_a_line_and_loses_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_table: str
+) -> None:
+    table = tmp_path / "table"
+    crontab(tmp_path, monkeypatch, f'[ -e "{table}" ] && cat "{table}" || ({no_table} >&2; exit 1)')
+    one = timer(VAULT, [], 15, platform="linux", has_systemd=False)
+    install(one)
+    table.write_text("0 5 * * * mine\n" + table.read_text())
+    install(one)
+    assert (is_installed(one), len(table.read_text().splitlines())) == (True, 2)
+    remove(one)
+    assert (is_installed(one), table.read_text()) == (False, "0 5 * * * mine\n")
+
+
+def test_a_crontab_that_cannot_be_read_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = crontab(tmp_path, monkeypatch, "echo you are not allowed >&2; exit 1")
+    one = timer(VAULT, [], 15, platform="linux", has_systemd=False)
+    with pytest.raises(ConfigError, match="not allowed"):
+        install(one)
+    assert not table.exists()
