@@ -123,10 +123,14 @@ def _list(options: argparse.Namespace, out: Output) -> Exit:
 
 def _test(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.errors import Problem
+    from obsidian_agent.services.rules import MAX_TRIALS
 
     rule = _store(options).get(options.name)
     rows: list[dict[str, str | int]] = []
-    for time, preview in _runner(options).trial(rule):
+    trials = _runner(options).trial(rule)
+    if len(trials) == MAX_TRIALS:
+        out.note(f"Only its last {MAX_TRIALS} times are shown.")
+    for time, preview in trials:
         when = time.isoformat(timespec="seconds")
         if isinstance(preview, Problem):
             rows.append({"time": when, "problem": preview.message})

@@ -11,8 +11,10 @@ import contextlib
 import json
 import re
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +36,8 @@ _FILE: Final = "rules.json"
 _LOG: Final = "rules.log"
 _NAME: Final = re.compile(r"[^\x00-\x1f\x7f]{1,80}")
 MAX_RULES: Final = 100
+MAX_TRIALS: Final = 100
+"""Times at which a rule is tried."""
 MAX_BACK: Final = timedelta(days=2)
 """A clock that goes back further was wrong before: times count from the new one."""
 LOG_LINES: Final = 1_000
@@ -203,8 +207,16 @@ class RuleStore:
                         entries.append(entry)
         return entries[::-1]
 
-    def log(self, now: datetime, outcome: RuleOutcome) -> None:
-        """Log the outcome of a rule. Write errors are ignored."""
+    def log(self, now: datetime, rule: Rule, outcome: RuleOutcome) -> None:
+        """Log the outcome of a rule. Write errors are ignored.
+
+        A rule of notes is looked at whenever they change: a reason is logged once, not repeated.
+        """
+        is_reason = outcome.plan is None and outcome.run_id is None
+        if is_reason and not rule.cron:
+            last = next(iter(self.entries(rule.name)), None)
+            if last is not None and last.get("text") == outcome.text:
+                return
         entry = {
             "time": now.isoformat(timespec="seconds"),
             "rule": outcome.rule,
@@ -342,22 +354,19 @@ class RuleRunner:
                     outcome, proposed = self._propose(rule, now)
                     self._store.record(rule, checked=_looked_at(rule, now), proposed=proposed)
                     outcomes.append(outcome)
-                    self._store.log(now, outcome)
+                    self._store.log(now, rule, outcome)
         return outcomes
 
     def trial(self, rule: Rule, days: int = 30) -> list[tuple[datetime, Preview | Problem]]:
         """Return what a rule would have proposed in the last days, for the vault as it is now.
 
-        A rule of notes proposes once, now.
+        A rule of notes proposes once, now. Of a rule of times the last `MAX_TRIALS` are tried.
         """
         now = self._clock()
         if not rule.cron:
             return [(now, self._preview(rule, now))]
-        moments: list[datetime] = []
-        for moment in times(rule.cron, now - timedelta(days=days)):
-            if moment > now or len(moments) >= MAX_RULES:
-                break
-            moments.append(moment)
+        due = takewhile(lambda moment: moment <= now, times(rule.cron, now - timedelta(days=days)))
+        moments = deque(due, maxlen=MAX_TRIALS)
         return [(moment, self._preview(rule, moment)) for moment in moments]
 
     def _propose(self, rule: Rule, now: datetime) -> tuple[RuleOutcome, str]:
@@ -376,11 +385,13 @@ class RuleRunner:
                 return RuleOutcome(rule.name, reason=reason, run_id=result.run_id), ""
         plan_hash = preview.plan_hash or ""
         earlier = [plan for plan in self._plans.all() if plan.source == rule.source]
-        if any(plan.plan_hash == plan_hash for plan in earlier):
+        others = [plan for plan in earlier if plan.plan_hash != plan_hash]
+        contained = [plan for plan in others if contains(preview, plan, self._session.plans)]
+        if len(others) < len(earlier):
+            self._drop(contained)  # left by a process that was killed before it dropped them
             return RuleOutcome(rule.name, reason="The same plan waits already."), plan_hash
         if rule.proposed == plan_hash and not rule.cron:
             return RuleOutcome(rule.name, reason="You dropped this plan."), rule.proposed
-        contained = [plan for plan in earlier if contains(preview, plan, self._session.plans)]
         waiting = put_aside(
             self._plans,
             preview,
@@ -388,13 +399,16 @@ class RuleRunner:
             now=now,
             replaces=sum(1 + plan.replaces for plan in contained),
         )
-        for plan in contained:
-            self._plans.drop(plan.id)
+        self._drop(contained)
         return RuleOutcome(rule.name, waiting), plan_hash
+
+    def _drop(self, plans: Sequence[WaitingPlan]) -> None:
+        for plan in plans:
+            self._plans.drop(plan.id)
 
     def _preview(self, rule: Rule, now: datetime) -> Preview | Problem:
         try:
-            document = self._document(rule)
+            document = self._document(rule, now)
             if isinstance(document, Problem):
                 return document
             preview = self._session.plans.dry_run(
@@ -408,8 +422,8 @@ class RuleRunner:
             return error.problem()
         return preview.errors[0] if preview.errors else preview
 
-    def _document(self, rule: Rule) -> Mapping[str, Any] | Problem:
-        """Return the plan of a rule, with its values bound, or why there is none."""
+    def _document(self, rule: Rule, now: datetime) -> Mapping[str, Any] | Problem:
+        """Return the plan of a rule, with its values bound as of `now`, or why there is none."""
         if rule.macro:
             macro = self._session.saved.get(rule.macro)
             if not macro.trusted:
@@ -422,8 +436,9 @@ class RuleRunner:
         recipe = recipe_named(rule.recipe, packaged())
         if recipe is None:
             return Problem("RECIPE_NOT_FOUND", f"There is no recipe “{rule.recipe}”.")
-        offline = self._session.offline
-        verdict = offline.turn(self._session.request("")).propose(recipe, rule.values())
+        request = self._session.request("")
+        request = replace(request, context=replace(request.context, now=now))
+        verdict = self._session.offline.turn(request).propose(recipe, rule.values())
         if isinstance(verdict, PlanReady):
             return verdict.plan.to_json()
         message = getattr(verdict, "message", "") or "The recipe answers and changes nothing."

@@ -133,7 +133,10 @@ def test_a_rule_of_notes_proposes_what_is_new_and_nothing_twice(call: Call, tmp_
         ". Replaces 1 earlier plan, which it contains"
     )
     call("plans", "drop", second["id"])
-    assert call("rule", "run")[1] == {"proposals": []}
+    for _ in range(2):
+        assert call("rule", "run")[1] == {"proposals": []}
+    reasons = [entry["text"] for entry in call("rule", "log")[1]["entries"][:2]]
+    assert reasons[0] == "You dropped this plan." != reasons[1], "a reason is logged once"
     assert call("rule", "list")[1]["rules"][0].keys() == {"name", "when", "then", "last"}
     assert call("rule", "remove", "Done", "--yes")[0] == 0
     assert call("rule", "run", "Done")[1]["errors"][0]["code"] == "RULE_NOT_FOUND"
@@ -156,6 +159,20 @@ def test_a_plan_that_the_newer_one_does_not_contain_waits_beside_it(
     assert second["id"] not in waiting
 
 
+def test_a_run_that_is_killed_before_it_drops_the_earlier_plan_doubles_nothing(
+    call: Call, tmp_path: Path
+) -> None:
+    call("rule", "add", "Done", "--notes", "tag:#done", "--recipe", "move", "--param", "folder=Old")
+    (first,) = call("rule", "run")[1]["proposals"]
+    (file,) = (tmp_path / "state").rglob(f"{first['id']}.json")
+    stored = file.read_bytes()
+    (tmp_path / "vault" / "B.md").write_text("#done\n")
+    (second,) = call("rule", "run")[1]["proposals"]
+    file.write_bytes(stored)
+    assert call("rule", "run")[1] == {"proposals": []}
+    assert [plan["id"] for plan in call("plans", "list")[1]["plans"]] == [second["id"]]
+
+
 def test_a_rule_of_times_waits_for_its_time(call: Call) -> None:
     move = ("--recipe", "move", "--param", "folder=Archive", "--param", "notes=tag:#done")
     now = "2026-11-20T08:00:00+00:00"
@@ -166,6 +183,17 @@ def test_a_rule_of_times_waits_for_its_time(call: Call) -> None:
     assert call("rule", "run", "--now", "2026-11-23T10:00:00+00:00")[1] == {"proposals": []}
     tried = call("rule", "test", "Morning", "--now", "2026-11-23T09:00:00+00:00")[1]
     assert len(tried["proposals"]) == 30
+
+
+def test_a_rule_is_tried_as_of_its_times(call: Call) -> None:
+    date = ("--recipe", "set-property", "--param", "property=seen", "--param", "value=today")
+    call("rule", "add", "R", "--at", "0 * * * *", *date, "--param", "notes=A")
+    tried = call("rule", "test", "R", "--now", "2026-11-23T09:00:00+00:00")[1]["proposals"]
+    assert (len(tried), tried[-1]["time"]) == (100, "2026-11-23T09:00:00+00:00")
+    assert [tried[0]["goal"], tried[-1]["goal"]] == [
+        "Set seen to 2026-11-19 on A",
+        "Set seen to 2026-11-23 on A",
+    ]
 
 
 def test_a_rule_never_deletes(call: Call, tmp_path: Path) -> None:
