@@ -123,6 +123,8 @@ class Candidate(Struct, frozen=True):
     news: tuple[str, ...] = ()
     """The folders, tags and properties that it would add to the vault."""
     deletes: bool = False
+    fails: bool = False
+    """True if it was tried and would change nothing."""
 
     @property
     def doubt(self) -> str:

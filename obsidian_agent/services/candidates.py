@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from obsidian_agent.agent.events import Phrase, UnknownName
@@ -37,14 +37,16 @@ _NAMED: Final[Mapping[str, str]] = {
 
 
 def sentence_of(
-    recipe: Recipe, values: Mapping[str, Any], count: Callable[[NoteSet], int | None]
+    recipe: Recipe,
+    values: Mapping[str, Any],
+    missing: Collection[str],
+    count: Callable[[NoteSet], int | None],
 ) -> tuple[Phrase, ...]:
     """Return the sentence of a recipe with values, with a gap for each missing one."""
     known = recipe.defaults | dict(values)
     words = {
         name: _words(recipe.inputs[name], value, known, count) for name, value in known.items()
     }
-    missing = recipe.gaps(values)
     words |= dict.fromkeys(missing, "…")
     goal = text_parts(recipe.plan["goal"], words)
     parts = [("" if name in missing else text, name) for text, name in goal]

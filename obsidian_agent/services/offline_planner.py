@@ -66,6 +66,8 @@ if TYPE_CHECKING:
 
 MAX_LINES: Final = 200
 """Lines of a list in an answer; further items are only counted."""
+MAX_TRIED: Final = 500
+"""Notes of a set up to which a candidate is tried before it is offered."""
 MAX_CONDITIONS: Final = 8
 """Conditions of a set of notes without a note, up to which it is tried without some of them."""
 
@@ -77,6 +79,7 @@ ALL_FINDINGS: Final = "all"
 """The value of an input for kinds of findings that means every kind."""
 NO_SELECTION: Final = "Nothing is selected: select text first, for example a list of bullets."
 NO_ACTIVE_FILE: Final = "No note is open: open one, or name a note."
+NO_CHANGE: Final = "It would change nothing."
 WHICH: Final = "Your message may mean:"
 NEAREST: Final = "No action matches these words. The closest ones, by the names in your message:"
 NOTHING: Final = (
@@ -308,7 +311,8 @@ class OfflineTurn(Struct, frozen=True, dict=True):
             if not candidate.missing and not self._deletes(suggestion.recipe):
                 ranked += ((other, suggestion) for other in self._with_fewer_terms(suggestion))
         possible = [reading for reading in ranked if not self._unmet(reading[0])] or ranked
-        return _deletes_last(possible[:MAX_SUGGESTIONS], self.request.message)
+        useful = sorted(possible, key=lambda reading: reading[0].fails)
+        return _deletes_last(useful[:MAX_SUGGESTIONS], self.request.message)
 
     def _unmet(self, candidate: Candidate) -> bool:
         return any(doubt in (NO_SELECTION, NO_ACTIVE_FILE) for doubt in candidate.doubts)
@@ -502,20 +506,21 @@ class OfflineTurn(Struct, frozen=True, dict=True):
             unknown_names,
         )
 
-        missing, names = recipe.gaps(values), self.around.names
+        missing, names = self._missing(recipe, values), self.around.names
         plan = fill(recipe, values) if not missing and recipe.answer is None else None
         unused = tuple(suggestion.unused) if suggestion is not None else ()
         guesses = suggestion.guesses if suggestion is not None else {}
         unknown = tuple(unknown_names(recipe, values, unused, names))
         named = {name.text for name in unknown}
-        sentence = sentence_of(recipe, values, self._count)
+        sentence = sentence_of(recipe, values, missing, self._count)
+        failure = self._failure(recipe, values, plan) if suggestion is not None else None
         return Candidate(
             title_of(sentence),
             plan,
             {name: form_text(recipe.inputs[name], value) for name, value in values.items()},
             missing,
             recipe=recipe.name,
-            doubts=tuple(self._doubts(recipe, suggestion)),
+            doubts=tuple(filter(None, (failure, *self._doubts(recipe, suggestion)))),
             sentence=sentence,
             guesses=tuple(
                 f"{recipe.inputs[name].description.lower()} “{text}”"
@@ -527,7 +532,26 @@ class OfflineTurn(Struct, frozen=True, dict=True):
                 f"{kind} {text} is new" for _, kind, text in new_names(recipe, values, names)
             ),
             deletes=self._deletes(recipe),
+            fails=failure is not None,
         )
+
+    def _missing(self, recipe: Recipe, values: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the inputs without a value, among them the open note if none is open."""
+        known = recipe.defaults | dict(values)
+        lacking = [name for name, value in known.items() if value == ACTIVE]
+        return (*recipe.gaps(values), *(lacking if self.around.active_file is None else ()))
+
+    def _failure(
+        self, recipe: Recipe, values: Mapping[str, Any], plan: ActionPlan | None
+    ) -> str | None:
+        """Return why a plan would change nothing, or None if it would, or is not tried."""
+        sets = [value for value in values.values() if isinstance(value, NoteSet)]
+        is_quick = all((self._count(described) or 0) <= MAX_TRIED for described in sets)
+        writes = any(self.planner.tools[tool].risk == "writes" for tool in recipe.tools)
+        preview = self.tried(plan) if plan is not None and writes and is_quick else None
+        if preview is None or preview.change_set.changes:
+            return None
+        return preview.errors[0].message if preview.errors else NO_CHANGE
 
     def _doubts(self, recipe: Recipe, suggestion: RecipeSuggestion | None) -> Iterator[str]:
         if unmet := self.unmet(recipe):

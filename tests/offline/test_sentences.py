@@ -134,3 +134,19 @@ def test_a_word_like_a_negation_excludes_nothing(message: str) -> None:
     titles = " ".join(candidate.title for candidate in event.candidates)
     assert "not tagged" not in titles
     assert "not in Archive" not in titles
+
+
+def test_a_candidate_that_would_change_nothing_is_last_and_says_so(make_vault: MakeVault) -> None:
+    vault = make_vault({"A.md": "#old", "B.md": "# Log\n"})
+    event = Desk(vault).decide("please take the tag old off B")
+    assert isinstance(event, NeedsInput)
+    assert any(one.fails for one in event.candidates)
+    assert [one.fails for one in event.candidates] == sorted(one.fails for one in event.candidates)
+    assert "It would change nothing." in event.candidates[-1].doubt
+
+
+def test_without_an_open_note_that_note_is_missing(make_vault: MakeVault) -> None:
+    event = Desk(make_vault({"A.md": "- [ ] one\n"})).decide("untick all my tasks there")
+    assert isinstance(event, NeedsInput)
+    assert event.candidates[0].title == "Mark tasks of … as open"
+    assert event.candidates[0].missing == ("note",)
