@@ -16,6 +16,7 @@ from obsidian_agent.offline.note_set import ACTIVE, SLOTS, NoteSet, Term, note_n
 from obsidian_agent.offline.recipe import SLOT, Input, Kind, Recipe, packaged
 from obsidian_agent.offline.words import (
     FUNCTION_WORDS,
+    URL,
     WORD,
     Stretch,
     is_pasted,
@@ -138,9 +139,9 @@ def value_doubts(
 
 def _parsed(sentence: str, around: Surroundings) -> Sentence:
     # Lazy: a certain sentence is not divided.
-    from obsidian_agent.offline.sentence import Sentence
+    from obsidian_agent.offline.sentence import Sentence, without_assurances
 
-    return Sentence(sentence, around)
+    return Sentence(without_assurances(sentence), around)
 
 
 def _value_doubts(parsed: Sentence, chosen: Sequence[tuple[Input, Any]]) -> Iterator[str]:
@@ -412,7 +413,7 @@ def _is_doubtful(name: str, parsed: Sentence) -> bool:
 
 def _is_instruction(text: str, parsed: Sentence) -> bool:
     """Return True if a text probably describes the text to write."""
-    spoken = [word.casefold() for word in _LETTERS.findall(text)]
+    spoken = [word.casefold() for word in _LETTERS.findall(URL.sub("", text))]
     is_copied = key_of(text) in key_of(parsed.text) and not _is_literal(text, parsed)
     return is_copied and (
         len(spoken) >= _PROSE_WORDS or (len(spoken) >= 3 and bool(_DESCRIBING.intersection(spoken)))

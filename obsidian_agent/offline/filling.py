@@ -125,7 +125,7 @@ class Filling:
         self.used: list[Stretch] = []
         self.guesses: dict[str, Stretch] = {}
         """The phrases without quotes, by input."""
-        self._own = own_words(recipe) | {"all"}
+        self._own = own_words(recipe) | {"all", "vault"}
         self._withdrawn: list[Stretch] = []
         """The parts of values that were read and then given up."""
         self._conditions = list(parsed.conditions)
@@ -528,7 +528,11 @@ class Filling:
         is_series = spec.kind in ("newNote", "newName") and isinstance(names_of(phrase.text), list)
         find = self.parsed.around.names.find
         is_known = spec.kind == "newNote" and bool(find(phrase.text, "note"))
-        if (inside and not content) or is_series or is_known:
+        # “Tomorrow” is no name of a note, “2026-05-02” is.
+        is_name = spec.kind in ("newNote", "newName", "names")
+        has_number = any(letter.isdigit() for letter in phrase.text)
+        is_day = is_name and not has_number and is_within(phrase, self.parsed.days)
+        if (inside and not content) or is_series or is_known or is_day:
             return False
         others = self.recipe.defaults | self.values
         try:

@@ -59,6 +59,7 @@ SLOT: Final = re.compile(r"\{([A-Za-z][A-Za-z0-9_]*)(?:\.([A-Za-z]+))?\}")
 """A slot of an example: `{name}` is an input, `{notes.tag}` a field of a description of notes."""
 
 _LISTS: Final = ("list", "names", "tags", "properties")
+_DAY_NAMES: Final = {-1: "yesterday", 0: "today", 1: "tomorrow"}
 _PATHS: Final = ("path", "note", "entry", "folder", "newNote", "newName", "template")
 
 
@@ -93,6 +94,14 @@ class Input(BaseModel, extra="forbid", frozen=True):
         if self.kind in _LISTS:
             return "list"
         return "path" if self.kind in _PATHS else "text"
+
+    def worded(self, value: Any) -> Any:
+        """Return a value as sentences say it: a choice by its label, a day by its name."""
+        if self.kind == "day" and isinstance(value, int):
+            return _DAY_NAMES.get(value) or (
+                f"in {value} days" if value > 0 else f"{-value} days ago"
+            )
+        return self.options.get(str(value), value)
 
 
 class AnswerFrom(BaseModel, extra="forbid", frozen=True):

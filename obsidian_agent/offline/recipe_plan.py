@@ -36,9 +36,7 @@ def fill(recipe: Recipe, values: Mapping[str, Any]) -> ActionPlan:
         name: value for name, value in values.items() if name in recipe.inputs and value is not None
     }
     absent = recipe.inputs.keys() - known.keys()
-    words = {
-        name: recipe.inputs[name].options.get(str(value), value) for name, value in known.items()
-    }
+    words = {name: recipe.inputs[name].worded(value) for name, value in known.items()}
     # A step that depends on an optional input is omitted if that has no value.
     steps = [
         _step(step, known, absent)

@@ -21,7 +21,7 @@ from obsidian_agent.offline.filling import Filling
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.note_set import ACTIVE, NoteSet
 from obsidian_agent.offline.recipe import MAX_SUGGESTIONS, SLOT, Recipe, packaged
-from obsidian_agent.offline.sentence import Sentence, is_within
+from obsidian_agent.offline.sentence import Sentence, is_within, without_assurances
 from obsidian_agent.offline.words import (
     END,
     FUNCTION_WORDS,
@@ -132,7 +132,7 @@ class Menu:
         self, sentence: str, around: Surroundings, most: int = MAX_SUGGESTIONS
     ) -> list[RecipeSuggestion]:
         """Return the most likely recipes, best first: `most` of them, even if none is similar."""
-        parsed = Sentence(beginning(sentence), around, self.common)
+        parsed = Sentence(without_assurances(beginning(sentence)), around, self.common)
         spoken, kinds = self._spoken(parsed), list(_kinds(parsed))
         scores = [self._score([*spoken, *kinds], counts) for counts in self._counts]
         first = {name: number for number, name in enumerate(_FIRST, -len(_FIRST))}
@@ -214,7 +214,15 @@ class Menu:
             for match in parsed.labelled_by(word)
             if (cue := parsed.cue(min(word.start, match.start))) is not None and cue.is_small
         ]
-        without = (*parsed.names, *parsed.days, *read, *labels)
+        # “Daily note” names a template, and also what to make.
+        folder = parsed.around.context.notes.templates or "Templates"
+        names = [
+            match
+            for match in parsed.names
+            if not all(str(name.value).startswith(f"{folder}/") for name in match.names)
+            or ((after := parsed.after(match.end)) is not None and "template" in after.senses)
+        ]
+        without = (*names, *parsed.days, *read, *labels)
         spoken = [word for word in parsed.tokens if not is_within(word, without)]
         weights = _term_weights(spoken)
         verb = next(

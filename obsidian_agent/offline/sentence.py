@@ -27,6 +27,7 @@ from obsidian_agent.offline.words import (
     MAX_READ,
     QUOTED_CHARACTER,
     SCRIPTS,
+    URL,
     Stretch,
     Word,
     corrected,
@@ -102,6 +103,23 @@ _UNITS: Final = ("day", "week", "month", "year")
 _PADDING: Final = frozenset({"other", "have"})
 """The senses of words within the words for a state: “does not have any tag”."""
 _NO_LINK: Final = ["without", "link"]
+
+
+_KEEPS: Final = unicode_expression(
+    r"(?i)\b(?:keep|leav|stay|remain|preserv|intact|untouch|unchang|break|broke|lose|work"
+    r"|behalt|bleib|lass|lässt|erhalt|unverändert|kaputt|funktion|gard|laiss|rest|conserv|inchang"
+    r"|cass|fonction|mant|dej|qued|romp|funcion|lasci|funzion|zachov|nech|zůst|fung"
+    r"|сохран|остав|остан|лома|работ)|保持|保留|不变|不動|そのまま|維持|壊|그대로|유지|깨"
+)
+"""The beginnings of words for what stays as it is, in the languages of the vocabulary."""
+_CHANGES: Final = unicode_expression(
+    r"(?i)\b(?:chang|touch|änder|modif|cambi|zmen|измен)|更改|変更|변경"
+)
+_VERBS: Final = "move renam creat add insert remov set replac copy merg split"
+_ORDERS: Final = frozenset(_VERBS.split())
+"""The senses of verbs that begin another order."""
+_UNCHANGED: Final = frozenset({"link", "backlink", "other", "nothing", "noth"})
+"""Senses of what no plan changes in addition to what it is for."""
 
 
 class NameMatch(Stretch, frozen=True):
@@ -508,6 +526,37 @@ class Sentence(Struct, frozen=True, dict=True):
         return replace(match, end=end, text=self.text[match.start : end]) if is_longer else match
 
 
+def without_assurances(text: str) -> str:
+    """Return a sentence with blanks for its clauses that ask to change nothing else.
+
+    “Leave everything else alone” and “all links must keep working” hold for every plan, except
+    that links to what is deleted break. The first clause says what to do.
+    """
+    bare = without_quotes(text)
+    spoken = tokens(bare[:MAX_READ])
+    if any("delet" in word.senses for word in spoken):
+        return text
+    stops = [match.end() for match in END.finditer(bare)]
+    joints = [
+        word.start
+        for word, after in pairwise(spoken)
+        if word.text in _AND and _KEEPS.match(bare, after.start)
+    ]
+    starts = sorted({*stops, *joints})
+    for start in starts:
+        end = next((stop for stop in stops if stop > start), len(bare))
+        clause = [word for word in spoken if start <= word.start < end]
+        senses = frozenset[str]().union(*(word.senses for word in clause))
+        keeps = [word for word in clause if _KEEPS.match(bare, word.start)]
+        is_denied = any(_denies(word) for word in clause)
+        keeps += [word for word in clause if is_denied and _CHANGES.match(bare, word.start)]
+        is_order = any(word.senses & _ORDERS for word in clause if word not in keeps)
+        is_plain = not is_order and not {"#", QUOTED_CHARACTER} & set(bare[start:end])
+        if keeps and is_plain and senses & _UNCHANGED:
+            text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
+    return text
+
+
 def cue_before(bare: str, spoken: Sequence[Word], position: int) -> Word | None:
     """Return the word before a position that is not an article and does not mean “folder”."""
     for word in reversed([word for word in spoken if word.end <= position]):
@@ -666,6 +715,8 @@ def _edges(sentence: str) -> tuple[list[int], list[int]]:
         end for run in _CLOSING.finditer(sentence) for end in range(run.start() + 1, run.end() + 1)
     }
     within = {match.start() for match in _GOES_ON.finditer(sentence)}
+    for url in URL.finditer(sentence):
+        starts -= set(range(url.start(), url.end()))
     return sorted(start for start in starts if start - 1 not in within), sorted(ends - within)
 
 

@@ -34,6 +34,8 @@ END: Final = unicode_expression(r"[,;:!?.](?=\s|$)|[\n\ue000]|[。，；！？]"
 ELIDED: Final = unicode_expression(r"(\p{L}{1,4})['’](?=\p{L}{3})")
 """A French or Italian article or preposition without its vowel: "l'étiquette"."""
 
+URL: Final = unicode_expression(r"\b\p{L}[\p{L}\p{N}+.-]*://[^\s\ue000]*[^\s\ue000.,;:!?)\]>}'\"]")
+
 _FUNCTION: Final = (
     "a an the of in on at to for from by with and or into onto as it its is are be that which this "
     "thi these those them they there i me my you your please can could would so do does"
@@ -222,13 +224,17 @@ def corrected(word: Word, common: frozenset[str]) -> Word:
 def _split(text: str) -> Iterator[Word]:
     """Yield the words of a text.
 
-    In scripts without spaces these are words of the vocabulary, longest first from the left, and
-    the single characters between them.
+    A URL is one word. In scripts without spaces these are words of the vocabulary, longest first
+    from the left, and the single characters between them.
     """
     known, reached = vocabulary(), 0
     for match in WORD.finditer(text):
         start, end = match.span()
         if start < reached:
+            continue
+        if url := URL.match(text, start):
+            reached, word = url.end(), url[0]
+            yield Word(start, reached, word, frozenset({word}))
             continue
         if JOINED.match(match[0]):
             longest = folded(text[start : start + _MAX_JOINED])

@@ -74,8 +74,8 @@ def _words(
         case NoteSet():
             number = count(value)
             return value.text() if number is None else value.counted(number)
-        case str() if spec.options:
-            return spec.options.get(value, value)
+        case _ if spec.options or spec.kind == "day":
+            return spec.worded(value)
         case str() if value == ACTIVE or "${" in value:
             return value
         case str() if spec.kind in ("note", "template", "entry"):

@@ -394,14 +394,19 @@ class OfflineTurn(Struct, frozen=True, dict=True):
         return self.planner.menu(self.recipes)
 
     def _forbidden_path(self) -> Problem | None:
-        """Return why the most likely action cannot use the path that the sentence names."""
-        if self._readings or not self._nearest:
+        """Return why no action can use the path that the sentence names, unless it is a text."""
+        if self._readings or not self._nearest or not self._nearest[0].worded:
             return None
         first = self._nearest[0]
         needs_path = any(first.recipe.inputs[name].kind in PATH_KINDS for name in first.missing)
-        if not first.worded or not needs_path:
-            return None
-        return next(filter(None, map(forbidden_path, paths_in(self.request.message))), None)
+        texts = " ".join(str(value) for one in self._nearest for value in one.values.values())
+        # A URL, or a path from the root, may also be a part of a text.
+        paths = (
+            path
+            for path in paths_in(self.request.message)
+            if needs_path or (path.startswith(".") and path not in texts)
+        )
+        return next(filter(None, map(forbidden_path, paths)), None)
 
     def _forbidden_delete(self) -> Problem | None:
         """Return why nothing can be deleted, if the sentence begins with that verb."""

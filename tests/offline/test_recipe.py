@@ -65,7 +65,7 @@ def test_no_two_recipes_share_an_example() -> None:
 
 def test_the_menu_is_small() -> None:
     folder = Path(__file__).parents[2] / "obsidian_agent" / "offline" / "recipes"
-    assert len(packaged()) <= 80
+    assert len(packaged()) <= 85
     assert (
         sum(len(file.read_text(encoding="utf-8").splitlines()) for file in folder.glob("*.json"))
         <= 2500

@@ -86,7 +86,7 @@ def test_a_daily_note_that_is_there_is_not_written_over(make_vault):
     event = desk.decide("create today's daily note")
     assert isinstance(event, NeedsInput)
     assert event.candidates[0].doubt == "It would change nothing."
-    assert changes(desk, filled(desk, "periodic-note")) == {}
+    assert changes(desk, filled(desk, "daily-note")) == {}
 
 
 # --- what is not certain ---
@@ -217,6 +217,7 @@ def test_paths_out_of_bounds_are_refused(desk, path, code):
     [
         ("please move Garden to ../backup/HOME.md", "PATH_OUTSIDE_VAULT"),
         ('please move Garden into the folder "/tmp/elsewhere"', "PATH_OUTSIDE_VAULT"),
+        ("keep a copy of Garden as ../backup/Garden.md", "PATH_OUTSIDE_VAULT"),
         ("kindly call the note Garden .obsidian/app.json", "PATH_NOT_ALLOWED"),
     ],
 )
