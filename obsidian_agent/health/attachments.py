@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Final
-from urllib.parse import unquote
+from urllib.parse import unquote_to_bytes
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.health.finding import HealthFinding, Repair
@@ -15,7 +15,9 @@ from obsidian_agent.vault.links.graph import ATTACHMENTS
 from obsidian_agent.vault.paths.path import VaultPath
 
 _MAX_TEXT_FILE: Final = 1 << 20
-_EXTENSION: Final = re.compile("|".join(map(re.escape, sorted(ATTACHMENTS))), re.IGNORECASE)
+_EXTENSION: Final = re.compile(
+    rf"\.(?:{'|'.join(suffix[1:] for suffix in sorted(ATTACHMENTS))})".encode(), re.IGNORECASE
+)
 
 
 def unused_attachments(survey: VaultSurvey) -> Iterator[HealthFinding]:
@@ -48,26 +50,27 @@ def _mentioned(survey: VaultSurvey, names: set[str]) -> set[str]:
 
     Plugins refer to files in ways that are not links.
     """
-    mentioned: set[str] = set()
     if not names:
-        return mentioned
-    lengths = sorted({len(name) for name in names})
+        return set()
+    by_bytes = {name.encode("utf-8", "surrogatepass"): name for name in names}
+    lengths = sorted(set(map(len, by_bytes)))
+    mentioned: set[str] = set()
     for file in survey.files:
         if file.suffix.lower() in ATTACHMENTS:
             continue
-        text = _text(survey, file)
-        plain = unquote(text) if "%" in text else text
+        data = _data(survey, file)
+        plain = unquote_to_bytes(data) if b"%" in data else data
         for match in _EXTENSION.finditer(plain):
             endings = {plain[match.end() - length : match.end()] for length in lengths}
-            mentioned |= names & endings
+            mentioned.update(by_bytes[name] for name in by_bytes.keys() & endings)
     return mentioned
 
 
-def _text(survey: VaultSurvey, file: VaultPath) -> str:
+def _data(survey: VaultSurvey, file: VaultPath) -> bytes:
     try:
         if not file.is_note and survey.view.stat(file).size > _MAX_TEXT_FILE:
-            return ""
+            return b""
         data = survey.index.text(file) if file.is_note else survey.view.read(file)
     except VaultError:
-        return ""
-    return data.decode("utf-8", "replace") if isinstance(data, bytes) else ""
+        return b""
+    return data if isinstance(data, bytes) else b""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import combinations, repeat
 from typing import Final
+from zlib import crc32
 
 from msgspec import Struct
 
@@ -201,7 +202,6 @@ class Digests:
 
 def _digest(data: bytes, today: str, *, has_properties: bool) -> NoteDigest:
     body = _body_of(data)
-    has_due_date = any(mark in data for mark in _DUE_MARKS)
     return NoteDigest(
         is_empty=not body and not data.removeprefix(_BOM).strip(_BLANKS),
         has_conflict_marks=(
@@ -212,7 +212,7 @@ def _digest(data: bytes, today: str, *, has_properties: bool) -> NoteDigest:
         may_repeat_properties=has_properties and _may_repeat_properties(data),
         body_hash=hash(body) if len(body) >= MIN_PROSE else None,
         sketch=_sketch(body),
-        overdue=_overdue(data.decode("utf-8", "replace"), today) if has_due_date else (),
+        overdue=_overdue(data, today),
     )
 
 
@@ -239,10 +239,10 @@ def _sketch(body: bytes) -> Sequence[int]:
     if body.count(b" ") < _MIN_WORDS:
         return ()
     sentences = body.replace(b". ", b"\n").split(b"\n")
-    pieces = {hash(sentence) for sentence in sentences if len(sentence) >= _MIN_PIECE}
+    pieces = {crc32(sentence) for sentence in sentences if len(sentence) >= _MIN_PIECE}
     if len(pieces) < _MIN_PIECES:
         return ()
-    return array("q", sorted(pieces)[:_SKETCH])
+    return array("I", sorted(pieces)[:_SKETCH])
 
 
 def _overlap(first: Mapping[str, int], second: Mapping[str, int]) -> float:
@@ -297,8 +297,15 @@ def _may_repeat_properties(data: bytes) -> bool:
     return len(names) != len(set(names))
 
 
-def _overdue(text: str, today: str) -> tuple[OverdueTask, ...]:
-    lines = [match for match in _TASK_LINE.finditer(text) if _due_before(match["text"], today)]
+def _overdue(data: bytes, today: str) -> tuple[OverdueTask, ...]:
+    starts = {start for mark in _DUE_MARKS for start in _lines_with(mark, data)}
+    if not starts:
+        return ()
+    text = data.decode("utf-8", "replace")
+    if len(text) != len(data):
+        starts = {len(data[:start].decode("utf-8", "replace")) for start in starts}
+    matches = filter(None, map(_TASK_LINE.match, repeat(text), sorted(starts)))
+    lines = [match for match in matches if _due_before(match["text"], today)]
     if not lines:
         return ()
     is_hidden = _HIDING.search(text, 0, lines[-1].start()) is not None
@@ -311,6 +318,15 @@ def _overdue(text: str, today: str) -> tuple[OverdueTask, ...]:
         for task in listed
         if task.status in " /" and (due := _due_before(task.text, today))
     )
+
+
+def _lines_with(mark: bytes, data: bytes) -> Iterator[int]:
+    """Yield where each line with a mark begins."""
+    at = data.find(mark)
+    while at >= 0:
+        yield data.rfind(b"\n", 0, at) + 1
+        end = data.find(b"\n", at)
+        at = data.find(mark, end) if end >= 0 else -1
 
 
 def _due_before(text: str, today: str) -> str:

@@ -30,7 +30,7 @@ _LONG: Final = 10
 """Letters of a name from which on it does not matter where its words are divided."""
 _FILE_SUFFIX: Final = re.compile(r"\.[A-Za-z]{2,5}")
 _TITLE_EVIDENCE: Final = "the title in that note"
-_TITLE: Final = re.compile(rb"^# +(.+?)[ \t#]*\r?$", re.MULTILINE)
+_TITLE: Final = re.compile(rb"\n# +(.+?)[ \t#]*\r?(?=\n|\Z)")
 
 
 class _Lost(Struct, frozen=True):
@@ -265,7 +265,8 @@ class _Evidence:
     def _title_key(self, note: VaultPath) -> str:
         """Return the key of a note's title if it is a missing name, else ""."""
         data = self.survey.index.text(note)
-        match = _TITLE.search(data) if isinstance(data, bytes) else None
+        # A pattern that begins with a text is found much faster than one with `^`.
+        match = _TITLE.search(b"\n" + data) if isinstance(data, bytes) else None
         if match is None or not isinstance(data, bytes):
             return ""
         key = spelling_key(match[1].decode("utf-8", "replace"))

@@ -23,6 +23,7 @@ from obsidian_agent.health.properties import property_types, property_values
 from obsidian_agent.health.survey import HealthSettings, VaultSurvey
 from obsidian_agent.health.tags import tag_spellings
 from obsidian_agent.health.unlinked import unlinked_notes
+from obsidian_agent.vault.index.gc_pause import gc_paused
 from obsidian_agent.vault.views.view import VaultView
 
 Check = Callable[[VaultSurvey], Iterator[HealthFinding]]
@@ -61,8 +62,20 @@ def examine(
     `ignored` are ids of findings that the report lists apart. `progress` is called with the
     number of finished checks and their total.
     """
-    survey = VaultSurvey(view, settings)
-    requested = frozenset(only)
+    with gc_paused():
+        findings = _findings(VaultSurvey(view, settings), frozenset(only), progress)
+    if not ignored:
+        return HealthReport(findings)
+    ids = [finding.id for finding in findings]
+    return HealthReport(
+        tuple(finding for finding, id in zip(findings, ids, strict=True) if id not in ignored),
+        tuple(finding for finding, id in zip(findings, ids, strict=True) if id in ignored),
+    )
+
+
+def _findings(
+    survey: VaultSurvey, requested: frozenset[FindingKind], progress: Callable[[int, int], None]
+) -> tuple[HealthFinding, ...]:
     findings: list[HealthFinding] = []
     index_checks = [check for kinds, check in _INDEX_CHECKS if kinds & requested]
     text_checks = [check for kinds, check in _TEXT_CHECKS if kinds & requested]
@@ -77,8 +90,4 @@ def examine(
             progress(done, total)
             findings += text_check(survey, digests)
     progress(total, total)
-    chosen = in_order([finding for finding in findings if finding.kind in requested])
-    return HealthReport(
-        tuple(finding for finding in chosen if finding.id not in ignored),
-        tuple(finding for finding in chosen if finding.id in ignored),
-    )
+    return in_order([finding for finding in findings if finding.kind in requested])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from obsidian_agent.errors import Problem
@@ -39,12 +40,11 @@ _SAMPLE: Final = 500
 
 
 class _Name(NamedTuple):
-    """A name of a note, as it is written and in lower case, and the words of the latter."""
+    """A name of a note, as it is written and in lower case."""
 
     note: VaultPath
     text: str
     lowered: str
-    words: frozenset[bytes]
 
 
 class _Mention(NamedTuple):
@@ -124,32 +124,17 @@ class _Mentions:
     def __init__(self, survey: VaultSurvey, unlinked: dict[VaultPath, str]) -> None:
         self._survey = survey
         self._unlinked = unlinked
-        names = [name for note in survey.notes for name in self._names(note)]
-        owners = Counter(lowered for _, lowered in {(name.note, name.lowered) for name in names})
-        names = [name for name in names if owners[name.lowered] == 1]
-        frequency = self._frequency()
-        self._all: dict[bytes, list[_Name]] = defaultdict(list)
-        self._own: dict[bytes, list[_Name]] = defaultdict(list)
-        """The names of all notes and of those without links, by their rarest word."""
         self._everyday: set[str] = set()
         """Single words that are no names, because they are also written in lower case."""
-        for name in names:
-            rarest = min(name.words, key=lambda word: (frequency[word], -len(word), word))
-            self._all[rarest].append(name)
-            # All notes are searched for single words in lower case.
-            if name.note in unlinked or len(name.words) == 1:
-                self._own[rarest].append(name)
+        self._sources: Counter[VaultPath] = Counter()
+        """The number of mentions of a note that can connect it or another one."""
 
     def by_note(self) -> dict[VaultPath, list[_Mention]]:
         """Return the mentions that can become links, by the note that they would connect."""
-        sources: Counter[VaultPath] = Counter()
-        mentions: list[_Mention] = []
-        for mention in self._search():
-            sources[mention.note] += 1
-            mentions.append(mention)
+        mentions = sorted(self._search(), key=attrgetter("source"))
         by_note: dict[VaultPath, list[_Mention]] = defaultdict(list)
         for mention in mentions:
-            if sources[mention.note] > _TOO_COMMON or mention.text.lower() in self._everyday:
+            if self._sources[mention.note] > _TOO_COMMON or mention.text.lower() in self._everyday:
                 continue
             for note in (mention.note, mention.source):
                 listed = by_note[note]
@@ -161,14 +146,37 @@ class _Mentions:
                     listed.append(mention)
         return by_note
 
-    def _names(self, note: VaultPath) -> Iterator[_Name]:
-        """Yield the specific names of a note, and the title of one without links."""
-        title = _TITLE.search(self._unlinked.get(note, ""))
-        texts = [note.stem, *self._survey.facts[note].aliases, *([title[1]] if title else ())]
-        for text in dict.fromkeys(text.strip() for text in texts):
-            if _is_specific(text):
-                lowered = text.lower()
-                yield _Name(note, text, lowered, frozenset(_words(text.encode("utf-8", "replace"))))
+    def _search(self) -> Iterator[_Mention]:
+        names = self._names()
+        frequency = self._frequency()
+        by_word = _NamesByWord(names, frequency)
+        single_words: set[_Name] = set()
+        for source in self._unlinked:
+            for name, text in self._names_in(source, by_word):
+                yield _Mention(source, name.note, text)
+                if not _has_several_words(name.text):
+                    single_words.add(name)
+        # The other notes can mention notes without links only. Names of other notes that are a
+        # single word are looked up there, too, because that may be an everyday word.
+        names = [name for name in names if name.note in self._unlinked or name in single_words]
+        by_word = _NamesByWord(names, frequency)
+        for source in self._survey.notes:
+            if source not in self._unlinked:
+                for name, text in self._names_in(source, by_word):
+                    if name.note in self._unlinked:
+                        yield _Mention(source, name.note, text)
+
+    def _names(self) -> list[_Name]:
+        """Return the specific names of all notes, and the titles of those without links."""
+        names = []
+        for note in self._survey.notes:
+            title = _TITLE.search(self._unlinked.get(note, ""))
+            texts = [note.stem, *self._survey.facts[note].aliases, *([title[1]] if title else ())]
+            for text in dict.fromkeys(text.strip() for text in texts):
+                if _is_specific(text):
+                    names.append(_Name(note, text, text.lower()))
+        owners = Counter(lowered for _, lowered in {(name.note, name.lowered) for name in names})
+        return [name for name in names if owners[name.lowered] == 1]
 
     def _frequency(self) -> Counter[bytes]:
         """Return how many notes of a sample have each word."""
@@ -177,33 +185,27 @@ class _Mentions:
         for note in islice(self._survey.notes, 0, None, step):
             data = self._survey.index.text(note)
             if isinstance(data, bytes):
-                frequency.update(set(_words(data)))
+                frequency.update(set(_words(_lowered(data))))
         return frequency
 
-    def _search(self) -> Iterator[_Mention]:
-        for source in self._survey.notes:
-            data = self._survey.index.text(source)
-            if isinstance(data, Problem):
+    def _names_in(self, source: VaultPath, names: _NamesByWord) -> Iterator[tuple[_Name, str]]:
+        """Yield the names in a note, one for each note that they name, and the text there."""
+        data = self._survey.index.text(source)
+        candidates = names.among(_lowered(data)) if isinstance(data, bytes) else []
+        if not candidates:
+            return
+        text = _text(data)
+        notes = {source}
+        for name in sorted(candidates, key=_by_length):
+            if name.note in notes:
                 continue
-            names = self._all if source in self._unlinked else self._own
-            listed = _words(data)
-            hits = names.keys() & listed
-            if not hits:
-                continue
-            words = set(listed)
-            candidates = [name for word in hits for name in names[word] if name.words <= words]
-            if not candidates:
-                continue
-            text = data.decode("utf-8", "replace")
-            lowered = text.lower()
-            notes = {source}
-            for name in sorted(candidates, key=_by_length):
-                if name.note in notes or name.lowered not in lowered:
-                    continue
-                mentioned = self._mentioned(name, text)
-                if mentioned and (source in self._unlinked or name.note in self._unlinked):
-                    notes.add(name.note)
-                    yield _Mention(source, name.note, mentioned)
+            if mentioned := self._mentioned(name, text):
+                notes.add(name.note)
+                if source in self._unlinked or name.note in self._unlinked:
+                    self._sources[name.note] += 1
+                yield name, mentioned
+            if name.lowered in self._everyday or self._sources[name.note] > _TOO_COMMON:
+                names.remove(name)
 
     def _mentioned(self, name: _Name, text: str) -> str:
         """Return a name as a text has it, as whole words, or "" if it has not."""
@@ -213,20 +215,11 @@ class _Mentions:
             return match[0] if match is not None else ""
         word = re.escape(name.text)
         if name.text != name.lowered and re.search(f"{_BEFORE}{word.lower()}{_AFTER}", text):
-            self._drop(name)
+            self._everyday.add(name.lowered)
             return ""
         before = "" if _is_distinctive(name.text) else r"(?<=[\w,;)] )"
         match = re.search(f"{_BEFORE}{before}{word}{_AFTER}", text)
         return match[0] if match is not None else ""
-
-    def _drop(self, name: _Name) -> None:
-        """Search for a single word no longer, because it is an everyday one."""
-        self._everyday.add(name.lowered)
-        (word,) = name.words
-        for names in (self._all, self._own):
-            names[word].remove(name)
-            if not names[word]:
-                del names[word]
 
     def _can_link(self, mention: _Mention) -> bool:
         """Return whether `vault.linkMentions` can put a link in the place of a mention."""
@@ -235,12 +228,42 @@ class _Mentions:
         return with_links(text, pattern, mention.note.stem, first=True)[1] > 0
 
 
-def _words(data: bytes) -> list[bytes]:
+class _NamesByWord:
+    """Names in lower case by that word of them which the fewest notes have."""
+
+    def __init__(self, names: Iterable[_Name], frequency: Mapping[bytes, int]) -> None:
+        self._by_word: dict[bytes, list[tuple[bytes, _Name]]] = defaultdict(list)
+        for name in names:
+            lowered = name.lowered.encode("utf-8", "replace")
+            words = _words(lowered)
+            rarest = min(words, key=lambda word: (frequency[word], -len(word), word))
+            self._by_word[rarest].append((lowered, name))
+
+    def among(self, text: bytes) -> list[_Name]:
+        """Return the names that are in a text in lower case."""
+        hits = self._by_word.keys() & _words(text)
+        return [name for word in hits for lowered, name in self._by_word[word] if lowered in text]
+
+    def remove(self, name: _Name) -> None:
+        """Remove a name, which is no longer found then."""
+        entry = (name.lowered.encode("utf-8", "replace"), name)
+        for word in set(_words(entry[0])):
+            names = self._by_word.get(word, [])
+            if entry in names:
+                names.remove(entry)
+                if not names:
+                    del self._by_word[word]
+
+
+def _lowered(data: bytes) -> bytes:
+    return data.lower() if data.isascii() else _text(data).lower().encode("utf-8", "replace")
+
+
+def _words(lowered: bytes) -> list[bytes]:
     """Return the words of a text in lower case."""
-    if not data.isascii():
-        data = data.decode("utf-8", "replace").lower().encode()
-        data = _PUNCTUATION.sub(b" ", data)
-    return data.lower().translate(_BLANKS).split()
+    if not lowered.isascii():
+        lowered = _PUNCTUATION.sub(b" ", lowered)
+    return lowered.translate(_BLANKS).split()
 
 
 def _by_length(name: _Name) -> tuple[int, str, str]:
