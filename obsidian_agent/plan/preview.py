@@ -32,6 +32,7 @@ from obsidian_agent.plan.arguments import parse_input
 from obsidian_agent.plan.disclosure import DryRunOutcome, with_disclosures
 from obsidian_agent.plan.left_out import LeftOut
 from obsidian_agent.plan.model import MAX_INSTANCES, ActionPlan, Foreach, Step
+from obsidian_agent.plan.not_named import NamedFiles, all_needed
 from obsidian_agent.plan.parameters import MissingInput, bind
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.references import CompiledStep, Scope, context_values, path_parameters
@@ -41,7 +42,7 @@ from obsidian_agent.tools.core.filters import FilterContext, LinkWriter
 from obsidian_agent.tools.core.tool import Proposal, RunContext, Tool, ToolContext
 from obsidian_agent.tools.core.visible_context import visible_context
 from obsidian_agent.vault.index.gc_pause import gc_paused
-from obsidian_agent.vault.paths.path import ROOT, VaultPath
+from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import (
     ChangeSet,
     FileChange,
@@ -76,16 +77,12 @@ LEFT_OUT: Final = "you left it out"
 
 MANY_FILES = 50
 """More changed files than this are flagged."""
-MAX_LISTED_FILES = 10
-"""Up to this many files that the instruction does not name are listed one by one."""
 SHRINK_BYTES = 200
 """A note that loses more bytes than this may be flagged."""
 SHRINK_RATIO = 0.5
 """The flag is set if less than this share of the note is left."""
 MAX_NAMES = 5
 """The maximum number of hosts or other names in one message."""
-
-_TAG: Final = re.compile(r"#([^\s#,.;:!?()\"'“”]+)")
 
 _DESTRUCTIVE: Final = re.compile(
     r"delet|remov|trash|eras|wipe|purge|clear|reset|revert|overwrit|uninstall", re.IGNORECASE
@@ -234,7 +231,8 @@ class _DryRun(Struct, dict=True):
         flags = (
             *self.checked.flags,
             *opaque_flags(self.instances, self.context),
-            *flags_of(change_set.changes, self.overlay.before, self.context, instruction),
+            *flags_of(change_set.changes, self.overlay.before),
+            *self._not_named(change_set, instruction),
         )
         digest = None if self.errors else plan_hash(self.instances, change_set)
         elapsed = self._elapsed()
@@ -260,6 +258,19 @@ class _DryRun(Struct, dict=True):
                 first_screen_ms=elapsed if self.first_screen_ms is None else self.first_screen_ms,
             ),
         )
+
+    def _not_named(self, change_set: ChangeSet, instruction: str | None) -> Iterator[Flag]:
+        if instruction is not None:
+            request = NamedFiles(
+                instruction=instruction,
+                plan=self.plan,
+                instances=self.instances,
+                needed=all_needed(self.checked.needed),
+                tools=self.tools,
+                context=self.context,
+                view=self.overlay.before.view,
+            )
+            yield from request.flags(change_set)
 
     # --- one step ---
 
@@ -557,10 +568,8 @@ def _changes_target(move: Move, name: str, target: str) -> bool:
     return new != (move.new_path.text + old[len(move.path.text) :] if inside else old)
 
 
-def flags_of(
-    changes: Sequence[NetChange], before: HashedBase, context: RunContext, instruction: str | None
-) -> tuple[Flag, ...]:
-    """Return the flags of changes to a vault. `instruction` is the user's request, if any."""
+def flags_of(changes: Sequence[NetChange], before: HashedBase) -> tuple[Flag, ...]:
+    """Return the flags of changes to a vault."""
     flags: list[Flag] = []
     touched = [change for change in changes if change.kind != "mkdir"]
     if len(touched) > MANY_FILES:
@@ -580,8 +589,6 @@ def flags_of(
                     change.path.text,
                 )
             )
-    if instruction is not None:
-        flags.extend(_not_named(touched, before.view, context, instruction))
     return tuple(flags)
 
 
@@ -643,35 +650,3 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:MAX_NAMES]) + (
         f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
     )
-
-
-def _not_named(
-    changes: Sequence[NetChange], view: VaultView, context: RunContext, instruction: str
-) -> Iterator[Flag]:
-    """Yield flags for existing files, and for moved or deleted folders, that nothing points at.
-
-    The instruction, the open note and the selection count; a named folder names its contents, and
-    a named tag the notes that have it.
-    """
-    text = f"{instruction}\n{context.selection.text if context.selection else ''}".casefold()
-    existing = [change for change in changes if change.before is not None or change.folder]
-    unnamed = [
-        change.path
-        for change in existing
-        if change.path != context.active_file and not _named(change, text)
-    ]
-    tagged = {path for tag in _TAG.findall(text) for path in view.index.tagged(tag, ROOT)}
-    unnamed = [path for path in unnamed if path not in tagged]
-    if len(unnamed) > MAX_LISTED_FILES:
-        yield Flag(
-            "notNamed",
-            f"The instruction does not name {len(unnamed)} changed files, such as {unnamed[0]}.",
-        )
-        return
-    for path in unnamed:
-        yield Flag("notNamed", "The instruction does not name it.", path.text)
-
-
-def _named(change: NetChange, text: str) -> bool:
-    path = change.path
-    return path.stem.casefold() in text or any(part.casefold() in text for part in path.parts[:-1])

@@ -361,17 +361,19 @@ class Session:
     ) -> AsyncGenerator[AgentEvent, None]:
         """Continue after NeedsInput with the chosen candidate, if any, and the missing values."""
         opened = self._open
+        # What the user chose or typed is named by the user, too.
+        instruction = opened.instruction
+        if instruction is not None:
+            instruction = "\n".join([instruction, *map(str, values.values())])
         if candidate is not None and candidate.recipe:
-            return self.run_recipe(
-                candidate.recipe, {**candidate.values, **values}, opened.instruction
-            )
+            return self.run_recipe(candidate.recipe, {**candidate.values, **values}, instruction)
         plan = candidate.plan if candidate is not None else opened.plan
         known = candidate.values if candidate is not None else opened.values
         agent = candidate.agent if candidate is not None else opened.agent
 
         async def work(emit: Emit) -> None:
             if plan is not None:
-                options = PreviewOptions(instruction=opened.instruction, agent=agent)
+                options = PreviewOptions(instruction=instruction, agent=agent)
                 await self._preview(plan.to_json(), {**known, **values}, options, emit)
 
         return stream(work)

@@ -78,18 +78,12 @@ def edit_of(diff: Diff) -> LineEdit:
 
 def kinds_of(change_set: ChangeSet) -> Callable[[NetChange], Kind]:
     """Return a function from a change of the set to its kind."""
-    from obsidian_agent.vault.views.changes import Move
+    from obsidian_agent.vault.views.changes import link_updates
 
-    movers = {
-        owned.instance
-        for owned in change_set.operations
-        if isinstance(owned.operation, Move) and not owned.operation.trash
-    }
+    is_link_update = link_updates(change_set)
 
     def kind(change: NetChange) -> Kind:
-        if change.kind == "modify" and change.writers and change.writers <= movers:
-            return "links"
-        return change.kind
+        return "links" if is_link_update(change) else change.kind
 
     return kind
 

@@ -161,7 +161,7 @@ def build_rows(view: PlanView) -> list[PlanRow | str]:
     if not view.query:
         errors = [(problem.code, _problem_row("error", problem), "") for problem in preview.errors]
         notices = [
-            *((flag.kind, _flag_row(flag), FLAG_WORDS[flag.kind]) for flag in flags_of(preview)),
+            *((flag.kind, _flag_row(flag), FLAG_WORDS[flag.kind]) for flag in preview.flags),
             *((problem.code, _problem_row("warning", problem), "") for problem in preview.warnings),
         ]
         assumptions = [
@@ -396,17 +396,6 @@ def visible_groups(view: PlanView) -> list[Group]:
 def _matches(change: NetChange, words: Sequence[str]) -> bool:
     paths = f"{change.path.text}\n{change.new_path.text if change.new_path else ''}".casefold()
     return all(word in paths for word in words)
-
-
-def flags_of(preview: Preview) -> list[Flag]:
-    """Return the flags that are warnings.
-
-    That a note is not named is none if only its links follow a rename, which its group says.
-    """
-    kind_of = kinds_of(preview.change_set)
-    changes = preview.change_set.changes
-    linked = {change.path.text for change in changes if kind_of(change) == "links"}
-    return [flag for flag in preview.flags if flag.kind != "notNamed" or flag.path not in linked]
 
 
 def change_counts(change_set: ChangeSet) -> list[tuple[Kind, str]]:

@@ -544,6 +544,46 @@ def test_files_with_a_tag_that_the_words_name_are_not_flagged(make_vault: MakeVa
     assert [(flag.kind, flag.path) for flag in ready.flags] == [("notNamed", "c.md")]
 
 
+PEOPLE = {
+    "Ada.md": "---\ntype: person\n---\n",
+    "Bob.md": "---\ntype: person\n---\n",
+    "Plan.md": "[[Ada]]\n",
+}
+BY_TYPE = {"where": {"property": {"type": "person"}}}
+
+
+@pytest.mark.parametrize(
+    ("words", "search", "flagged"),
+    [
+        ("set seen to true on every person", BY_TYPE, []),
+        ("set seen to true for all persons", BY_TYPE, []),
+        ("set seen to true in all notes", {"kind": "notes", "sort": "-modified"}, []),
+        ("set seen to true in Plan", BY_TYPE, ["Ada.md", "Bob.md"]),
+        ("set seen to true", {"where": {"paths": ["Plan.md"]}}, ["Plan.md"]),
+    ],
+)
+def test_files_that_a_search_for_the_words_finds_are_not_flagged(
+    make_vault: MakeVault, words: str, search: dict[str, object], flagged: list[str]
+) -> None:
+    steps = [
+        step("find", "vault.find", search),
+        step(
+            "set",
+            "vault.setFrontmatter",
+            {"path": "${file.path}", "set": {"seen": True}},
+            foreach={"from": "$steps.find.files", "itemName": "file"},
+        ),
+    ]
+    ready = dry_run(make_vault(PEOPLE), plan(*steps), instruction=words)
+    assert [flag.path for flag in ready.flags if flag.kind == "notNamed"] == flagged
+
+
+def test_notes_whose_links_follow_a_rename_are_not_flagged(make_vault: MakeVault) -> None:
+    steps = [step("r", "vault.rename", {"from": "Ada.md", "to": "Ada Lovelace.md"})]
+    ready = dry_run(make_vault(PEOPLE), plan(*steps), instruction="Ada is called Ada Lovelace")
+    assert (changed(ready), ready.flags) == (["rename Ada.md", "modify Plan.md"], ())
+
+
 OVERWRITE = step("r", "vault.rename", {"from": "a.md", "to": "b.md", "overwrite": True})
 CREATE_A = create("c", "a.md", "new")
 

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec.structs import replace
-
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.result import Flag, Instance, Preview
 from obsidian_agent.tui import plan_rows
@@ -16,11 +14,7 @@ from obsidian_agent.tui.plan_rows import (
     RemarksRow,
     StepRow,
 )
-from obsidian_agent.vault.paths.path import PathUse, parse
-from obsidian_agent.vault.views.changes import ChangeSet, ModifyFile, RenameEntry
-from obsidian_agent.vault.views.disk import DiskView
-from obsidian_agent.vault.views.overlay import OverlayVault
-from support import MakeVault
+from obsidian_agent.vault.views.changes import ChangeSet
 from tui.samples import change, plan_of, preview_of
 
 ALL = [
@@ -75,16 +69,6 @@ def test_remarks_of_one_kind_are_one_line_until_it_is_opened() -> None:
     assert not [row for row in rows_of(preview) if isinstance(row, RemarkRow)]
     opened = rows_of(preview, toggled=frozenset({folds[1].key}))
     assert sum(isinstance(row, RemarkRow) for row in opened) == 50
-
-
-def test_links_that_follow_a_rename_are_no_warnings(make_vault: MakeVault) -> None:
-    overlay = OverlayVault(DiskView(make_vault({"A.md": "", "B.md": "[[A]]", "C.md": "x"})), 0.0)
-    a, b, c, z = (parse(name, PathUse.UPDATE) for name in ("A.md", "B.md", "C.md", "Z.md"))
-    overlay.apply([RenameEntry(a, z), ModifyFile(b, b"[[Z]]")], 0)
-    overlay.apply([ModifyFile(c, b"y")], 1)
-    flags = tuple(Flag("notNamed", "Not named.", path.text) for path in (a, b, c))
-    preview = replace(preview_of(plan_of(), [], flags=flags), change_set=overlay.change_set())
-    assert [flag.path for flag in plan_rows.flags_of(preview)] == ["A.md", "C.md"]
 
 
 def test_a_query_leaves_only_the_changes_whose_paths_have_its_words() -> None:

@@ -311,7 +311,7 @@ class PlanPane(Vertical):
         ]
         for kind, words in plan_rows.change_counts(preview.change_set):
             parts += [(" · ", "$quiet"), (words, KIND_STYLES[kind])]
-        notices = len(plan_rows.flags_of(preview)) + len(preview.warnings)
+        notices = len(preview.flags) + len(preview.warnings)
         if notices:
             parts += [
                 (" · ", "$quiet"),

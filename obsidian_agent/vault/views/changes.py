@@ -161,6 +161,20 @@ class ChangeSet(Struct, frozen=True):
     """
 
 
+def link_updates(change_set: ChangeSet) -> Callable[[NetChange], bool]:
+    """Return a predicate for changes of notes in which only links to moved files follow."""
+    movers = {
+        owned.instance
+        for owned in change_set.operations
+        if isinstance(owned.operation, Move) and not owned.operation.trash
+    }
+
+    def only_follows(change: NetChange) -> bool:
+        return change.kind == "modify" and bool(change.writers) and change.writers <= movers
+
+    return only_follows
+
+
 class MovedFile(Struct, frozen=True):
     """A file that is new, changed or moved."""
 
