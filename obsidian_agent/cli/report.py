@@ -395,7 +395,8 @@ def _not_approved(preview: Preview) -> str:
 
 def _print_changes(preview: Preview, diff_of: Callable[[NetChange], str], out: Output) -> None:
     out.line(f"Goal: {preview.plan.goal}")
-    out.line(f"Risk: {preview.risk.value}")
+    deletes = any(change.kind == "delete" for change in preview.change_set.changes)
+    out.line(f"Risk: {preview.risk.value}{', deletes files' if deletes else ''}")
     for text in preview.plan.assumptions:
         out.line(f"Assumes: {text}")
     for flag in preview.flags:

@@ -65,10 +65,16 @@ LISTED_PATHS = 500
 """Paths in the detail of a fold."""
 
 GOAL_LINES = 3
-RISK_STYLES = {"read-only": "$success", "writes": "$warning", "commands": "$error"}
+RISK_STYLES = {
+    "read-only": "$success",
+    "writes": "$warning",
+    "deletes": "$error",
+    "commands": "$error",
+}
 RISK_WORDS = {
     "read-only": "read-only",
     "writes": "writes to the vault",
+    "deletes": "writes to the vault and deletes",
     "commands": "runs commands",
 }
 
@@ -304,7 +310,10 @@ class PlanPane(Vertical):
         preview = self.preview
         assert preview is not None
         changes = preview.change_set.changes
+        deleted = plan_rows.deletions(changes)
         risk = preview.risk.value
+        if deleted and risk == "writes":
+            risk = "deletes"
         parts: list[tuple[str, str]] = [
             (f"{terminal_text.folded(preview.plan.goal, GOAL_LINES)}\n", "bold"),
             (RISK_WORDS[risk], f"{RISK_STYLES[risk]} bold"),
@@ -317,7 +326,6 @@ class PlanPane(Vertical):
                 (" · ", "$quiet"),
                 (f"▲ {terminal_text.counted(notices, 'warning')}", "$warning"),
             ]
-        deleted = plan_rows.deletions(changes)
         if deleted:
             more = f" and {len(deleted) - 2:,} more" if len(deleted) > 2 else ""
             names = ", ".join(terminal_text.shortened(name, 80) for name in deleted[:2])
