@@ -7,7 +7,6 @@ that the request mentions. Files whose links follow a rename are never meant.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -15,8 +14,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from obsidian_agent.expression import expression
 from obsidian_agent.plan.model import ActionPlan, Step
-from obsidian_agent.plan.result import Flag, Instance
+from obsidian_agent.plan.result import Flag, Instance, is_named
 from obsidian_agent.tools.core.tool import Risk, RunContext, Tool
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.views.changes import ChangeSet, link_updates
@@ -25,11 +25,11 @@ from obsidian_agent.vault.views.view import VaultView
 MAX_LISTED_FILES: Final = 10
 """Up to this many files that the request does not name are listed one by one."""
 
-_TAG: Final = re.compile(r"#([^\s#,.;:!?()\"'“”]+)")
-_REFERENCE: Final = re.compile(r"\$\{[^}]*\}|^\$[A-Za-z]\S*$")
-_OPERATOR: Final = re.compile(r"\w+:(?=\S)")
+_TAG: Final = expression(r"#([^\s#,.;:!?()\"'“”]+)")
+_REFERENCE: Final = expression(r"\$\{[^}]*\}|^\$[A-Za-z]\S*$")
+_OPERATOR: Final = expression(r"\w+:(?=\S)")
 """The name of a search operator, such as `path:`."""
-_WORD: Final = re.compile(r"[^\W_]+")
+_WORD: Final = expression(r"[^\W_]+")
 _NO_CONDITIONS: Final = frozenset(("kind", "not", "sort"))
 """Arguments of searches that don't say which notes are meant."""
 _SHORT: Final = 3
@@ -84,10 +84,7 @@ class NamedFiles(Struct, frozen=True, kw_only=True, dict=True):
     def _names(self, path: VaultPath) -> bool:
         """Return True if the request names a file or its folder, or the file is the open note."""
         return (
-            path == self.context.active_file
-            or path.stem.casefold() in self._text
-            or any(part.casefold() in self._text for part in path.parts[:-1])
-            or path in self._tagged
+            path == self.context.active_file or is_named(path, self._text) or path in self._tagged
         )
 
     def _selects(self, path: VaultPath, ids: Iterable[str]) -> bool:

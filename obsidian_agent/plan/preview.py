@@ -32,11 +32,17 @@ from obsidian_agent.plan.arguments import parse_input
 from obsidian_agent.plan.disclosure import DryRunOutcome, with_disclosures
 from obsidian_agent.plan.left_out import LeftOut
 from obsidian_agent.plan.model import MAX_INSTANCES, ActionPlan, Foreach, Step
-from obsidian_agent.plan.not_named import NamedFiles, all_needed
 from obsidian_agent.plan.parameters import MissingInput, bind
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.references import CompiledStep, Scope, context_values, path_parameters
-from obsidian_agent.plan.result import Flag, Instance, Preview, Timings, diff_of
+from obsidian_agent.plan.result import (
+    Flag,
+    Instance,
+    Preview,
+    Timings,
+    diff_of,
+    is_named,
+)
 from obsidian_agent.plan.validate import Validated, validate
 from obsidian_agent.tools.core.filters import FilterContext, LinkWriter
 from obsidian_agent.tools.core.tool import Proposal, RunContext, Tool, ToolContext
@@ -260,7 +266,12 @@ class _DryRun(Struct, dict=True):
         )
 
     def _not_named(self, change_set: ChangeSet, instruction: str | None) -> Iterator[Flag]:
-        if instruction is not None:
+        if instruction is not None and any(
+            change.path != self.context.active_file and not is_named(change.path, instruction)
+            for change in change_set.changes
+        ):
+            from obsidian_agent.plan.not_named import NamedFiles, all_needed
+
             request = NamedFiles(
                 instruction=instruction,
                 plan=self.plan,

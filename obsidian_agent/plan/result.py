@@ -14,6 +14,7 @@ from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.plan.left_out import LeftOut
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.tools.core.tool import Risk, RunContext
+from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import ChangeSet, NetChange, content_hash
 from obsidian_agent.vault.views.diff import unified_diff
 from obsidian_agent.vault.views.overlay import OverlayVault
@@ -50,6 +51,12 @@ class Flag(Struct, frozen=True):
     kind: FlagKind
     detail: str
     path: str | None = None
+
+
+def is_named(path: VaultPath, request: str) -> bool:
+    """Return True if a request of the user names a file, or one of its folders."""
+    text = request.casefold()
+    return path.stem.casefold() in text or any(part.casefold() in text for part in path.parts[:-1])
 
 
 class Instance(Struct, frozen=True):
