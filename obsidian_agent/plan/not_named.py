@@ -106,8 +106,13 @@ class NamedFiles(Struct, frozen=True, kw_only=True, dict=True):
         return {word for word in words if len(word) >= _SHORT or not word.isascii()}
 
     def _mentions(self, words: set[str]) -> bool:
-        """Return True if the request has one of the words, or there is none."""
-        return not words or any(
+        """Return True if the request has one of the words.
+
+        A search without words takes all notes, which a request that names a note does not mean.
+        """
+        if not words:
+            return not self._has_name
+        return any(
             word in self._text or any(word.startswith(stem) for stem in self._stems)
             for word in words
         )
@@ -117,6 +122,13 @@ class NamedFiles(Struct, frozen=True, kw_only=True, dict=True):
         """The request and the selected text."""
         selection = self.context.selection.text if self.context.selection else ""
         return f"{self.instruction}\n{selection}".casefold()
+
+    @cached_property
+    def _has_name(self) -> bool:
+        """True if the request names a note of the vault."""
+        spoken = f" {' '.join(_WORD.findall(self._text))} "
+        names = (_WORD.findall(path.stem.casefold()) for path in self.view.index.notes(ROOT))
+        return any(f" {' '.join(name)} " in spoken for name in names if name)
 
     @cached_property
     def _stems(self) -> set[str]:

@@ -559,6 +559,7 @@ BY_TYPE = {"where": {"property": {"type": "person"}}}
         ("set seen to true for all persons", BY_TYPE, []),
         ("set seen to true in all notes", {"kind": "notes", "sort": "-modified"}, []),
         ("set seen to true in Plan", BY_TYPE, ["Ada.md", "Bob.md"]),
+        ("set seen to true in Plan", {"kind": "notes"}, ["Ada.md", "Bob.md"]),
         ("set seen to true", {"where": {"paths": ["Plan.md"]}}, ["Plan.md"]),
     ],
 )
