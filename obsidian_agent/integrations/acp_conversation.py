@@ -79,7 +79,7 @@ from obsidian_agent.integrations.acp_updates import (
 )
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.services.model_turns import preview_request
-from obsidian_agent.services.plan_review import put_aside
+from obsidian_agent.services.plan_review import PlanReview, put_aside
 from obsidian_agent.services.plans import ApprovedBy, PreviewOptions
 from obsidian_agent.services.session import Session
 from obsidian_agent.services.waiting_plans import WaitingPlan, WaitingPlans
@@ -315,7 +315,7 @@ class EditorConversation:
                 text = f"Asking again ({event.attempt} of {event.attempts}).\n"
                 await self._send(update_agent_thought_text(text))
             case Notice(problem, alarm):
-                await self._write(
+                await self.write(
                     f"{'**Attention:** ' if alarm else ''}{safe_block(problem.sentence)}"
                 )
             case _:
@@ -348,7 +348,7 @@ class EditorConversation:
         """Handle the last event of a turn."""
         match event:
             case NeedsInput() | PreviewReady() if self._mode == ASK_MODE:
-                await self._write(
+                await self.write(
                     "That is a change, and the mode is Ask: nothing was proposed. "
                     "Choose the mode Plan to see the change before it is made."
                 )
@@ -362,7 +362,7 @@ class EditorConversation:
                 )
                 if event.sources:
                     names = ", ".join(safe_line(path, 100) for path in event.sources)
-                    await self._write(f"Sources: {names}")
+                    await self.write(f"Sources: {names}")
             case NeedsInput():
                 await self._ask(event)
             case PreviewReady(preview):
@@ -370,19 +370,19 @@ class EditorConversation:
             case TurnFailed(problem, problems):
                 await self._report(*(problems or (problem,)))
             case RoundsUsedUp(rounds):
-                await self._write(
+                await self.write(
                     f"The model searched and read {rounds} times without an answer. "
                     "Any further message lets it continue."
                 )
             case _:
-                await self._write("Planning stopped without a result. Nothing was changed.")
+                await self.write("Planning stopped without a result. Nothing was changed.")
 
     # --- questions ----------------------------------------------------------------------------
 
     async def _ask(self, event: NeedsInput) -> None:
         """Ask which candidate to take, or for missing values."""
         candidates = event.candidates[:MAX_CANDIDATES]
-        await self._write(safe_block(event.message))
+        await self.write(safe_block(event.message))
         if candidates or event.missing:
             await self._continue(_Question(candidates, () if candidates else event.missing))
 
@@ -395,12 +395,12 @@ class EditorConversation:
         elif self._client.has_forms:
             answered = await self._form(question)
             if answered is None:
-                await self._write("Nothing was changed.")
+                await self.write("Nothing was changed.")
             else:
                 await self._continue(answered)
         else:
             self._question = question
-            await self._write(_in_text(question))
+            await self.write(_in_text(question))
 
     async def _answer_question(self, question: _Question, text: str) -> bool:
         """Accept a message as the answer to the open question. False for another message."""
@@ -452,13 +452,13 @@ class EditorConversation:
         """Display a plan, ask for permission and run it. `waiting` is the plan of the inbox."""
         plan = preview.plan
         if not plan.steps:
-            await self._write(safe_block("\n\n".join([plan.goal, *plan.assumptions])))
+            await self.write(safe_block("\n\n".join([plan.goal, *plan.assumptions])))
             return
         if not preview.valid:
             await self._report(*preview.errors)
             return
         if not any(instance.state == "ready" for instance in preview.instances):
-            await self._write("Nothing would change: every step is skipped.")
+            await self.write("Nothing would change: every step is skipped.")
             return
         progress = PlanProgress(preview)
         await self._send(progress.update())
@@ -494,7 +494,7 @@ class EditorConversation:
         if decision == "apply":
             if waiting is not None and not await asyncio.to_thread(self._is_waiting, waiting):
                 await self._send(update_tool_call(call, status="failed"))
-                await self._write(
+                await self.write(
                     "The plan was already approved or dropped elsewhere. Nothing was changed."
                 )
                 return
@@ -505,9 +505,9 @@ class EditorConversation:
         if waiting is not None and decision == "drop":
             await asyncio.to_thread(self._desk.waiting.drop, waiting.id)
         if waiting is None or decision == "drop":
-            await self._write("Nothing was changed.")
+            await self.write("Nothing was changed.")
         else:
-            await self._write(f"Nothing was changed. The plan waits: `/plans {waiting.id}`")
+            await self.write(f"Nothing was changed. The plan waits: `/plans {waiting.id}`")
 
     def _put_aside(self, preview: Preview) -> WaitingPlan:
         return put_aside(
@@ -566,9 +566,9 @@ class EditorConversation:
         )
         if result.success:
             for title, lines in findings(preview, result.outputs):
-                await self._write(safe_block("\n".join([f"{title}:", "", *lines])))
+                await self.write(safe_block("\n".join([f"{title}:", "", *lines])))
         undo = f" Undo it with `/undo {result.run_id}`" if result.undo_available else ""
-        await self._write(f"{describe_result(result)}{undo}")
+        await self.write(f"{describe_result(result)}{undo}")
         await self._report(*problems, *differences)
 
     async def _run_rest(
@@ -581,7 +581,7 @@ class EditorConversation:
         options = PreviewOptions(
             instruction=message, done=done, now=preview.context.now, agent=preview.agent
         )
-        await self._write("A command has run. This is the preview of the remaining steps.")
+        await self.write("A command has run. This is the preview of the remaining steps.")
         events = self._desk.session.preview_plan(
             preview.plan.to_json(), preview.context.params, options
         )
@@ -660,7 +660,7 @@ class EditorConversation:
             if entry.role == "person":
                 await self._send(update_user_message_text(safe_block(entry.text)))
             elif entry.role != "look":
-                await self._write(safe_block(entry.text))
+                await self.write(safe_block(entry.text))
 
     async def _run_command(self, name: str, argument: str) -> None:
         match name:
@@ -674,7 +674,7 @@ class EditorConversation:
                 await self._list_waiting()
             case _:
                 self._question = None
-                await self._write("Nothing was changed.")
+                await self.write("Nothing was changed.")
 
     async def _list_waiting(self) -> None:
         plans = await asyncio.to_thread(self._desk.waiting.all)
@@ -684,7 +684,7 @@ class EditorConversation:
         ]
         if lines:
             lines += ["", "`/plans ID` previews one."]
-        await self._write("\n".join(lines) if lines else "No plans are waiting.")
+        await self.write("\n".join(lines) if lines else "No plans are waiting.")
 
     async def _preview_waiting(self, plan_id: str) -> None:
         plan = await asyncio.to_thread(self._desk.waiting.get, plan_id)
@@ -695,8 +695,8 @@ class EditorConversation:
         if not isinstance(last, PreviewReady):
             await self._conclude(last, None)
             return
-        if plan.plan_hash not in (None, last.preview.plan_hash):
-            await self._write("The vault changed: the plan now does something else than before.")
+        for difference in PlanReview(plan, last.preview).differences:
+            await self.write(safe_block(difference))
         await self._decide(last.preview, None, plan)
 
     async def _undo(self, run: str | None, *, redoing: bool) -> None:
@@ -728,7 +728,7 @@ class EditorConversation:
         }
         if await self._permission(update, options) != "yes":
             await self._send(update_tool_call(call, status="failed"))
-            await self._write("Nothing was changed.")
+            await self.write("Nothing was changed.")
             return
         self._is_writing = True
         try:
@@ -738,9 +738,9 @@ class EditorConversation:
             self._is_writing = False
         is_done = not (result.conflicts or result.errors)
         await self._send(update_tool_call(call, status="completed" if is_done else "failed"))
-        await self._write(f"Restored {counted(len(result.restored), 'file')}.")
+        await self.write(f"Restored {counted(len(result.restored), 'file')}.")
         for item in result.conflicts:
-            await self._write(f"Skipped: {safe_line(item.path)}: {item.reason}")
+            await self.write(f"Skipped: {safe_line(item.path)}: {item.reason}")
         await self._report(*result.errors, *result.warnings)
 
     # --- output -------------------------------------------------------------------------------
@@ -749,14 +749,14 @@ class EditorConversation:
         # The type of the method is older than updates of the usage, which it sends like others.
         await self._client.connection.session_update(self.id, cast(Update, update))
 
-    async def _write(self, text: str) -> None:
+    async def write(self, text: str) -> None:
         """Send a paragraph."""
         if text.strip():
             await self._send(update_agent_message_text(f"{text}\n\n"))
 
     async def _report(self, *problems: Problem) -> None:
         for sentence in dict.fromkeys(problem.sentence for problem in problems):
-            await self._write(safe_block(sentence))
+            await self.write(safe_block(sentence))
 
 
 def _described(candidate: Candidate) -> str:

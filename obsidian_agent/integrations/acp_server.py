@@ -21,8 +21,10 @@ from urllib.parse import unquote, urlsplit
 from acp import PROTOCOL_VERSION, AgentSideConnection, RequestError
 from acp.schema import (
     AgentCapabilities,
+    AudioContentBlock,
     ClientCapabilities,
     EmbeddedResourceContentBlock,
+    ImageContentBlock,
     Implementation,
     InitializeResponse,
     LoadSessionResponse,
@@ -47,6 +49,10 @@ from obsidian_agent.integrations.acp_conversation import (
 MAX_MESSAGE: Final = 50 << 20
 """Bytes of one message of a client, which may hold a file that it embeds."""
 _NAME: Final = "obsidian-agent"
+_UNREADABLE: Final = (
+    "Images and sound cannot be read here. Your message was not used: send its text alone, "
+    "or attach a note."
+)
 
 
 class EditorAgent:
@@ -108,6 +114,9 @@ class EditorAgent:
     async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> PromptResponse:
         """Answer a message."""
         conversation = self._conversation(session_id)
+        if any(isinstance(block, ImageContentBlock | AudioContentBlock) for block in prompt):
+            await conversation.write(_UNREADABLE)
+            return PromptResponse(stop_reason="end_turn")
         text = message_text(prompt, conversation.root)
         return PromptResponse(stop_reason=await conversation.prompt(text))
 
@@ -162,8 +171,6 @@ def message_text(blocks: Sequence[Any], root: PurePath) -> str:
                 parts.append(_mention(block.uri, root))
             case EmbeddedResourceContentBlock():
                 parts.append(_mention(block.resource.uri, root))
-            case _:
-                parts.append("(an attachment that is not text)")
     return "".join(parts)
 
 

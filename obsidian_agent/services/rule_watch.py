@@ -13,7 +13,7 @@ LOOK_SECONDS: Final = 20.0
 """Seconds between two looks at the rules of times."""
 QUIET_SECONDS: Final = 1.0
 """Seconds without a change after which the rules of notes are looked at."""
-MAX_WAIT_SECONDS: Final = 3.0
+MAX_WAIT_SECONDS: Final = 2.0
 """Seconds after which they are looked at even while notes go on to change."""
 
 

@@ -15,7 +15,7 @@ import pytest
 from acp import RequestError, spawn_agent_process, text_block
 from acp import schema as acp
 from acp.client.connection import ClientSideConnection
-from acp.helpers import resource_link_block
+from acp.helpers import audio_block, image_block, resource_link_block
 from acp.interfaces import Client
 
 from obsidian_agent.integrations.acp_updates import StreamedText, safe_line
@@ -220,15 +220,25 @@ async def test_a_plan_that_is_not_permitted_waits_in_the_inbox(
         await editor.say("/plans")
         assert "Add “Call Ada” to Inbox" in editor.text
         plan_id = editor.text.split("`")[1]
+        (editor.vault / "Inbox.md").write_text("# Other\n")
         editor.choose = first
         await editor.say(f"/plans {plan_id}")
-        assert (editor.vault / "Inbox.md").read_text() == APPENDED
+        assert editor.text.startswith("The plan now has another result for Inbox.md.")
+        assert (editor.vault / "Inbox.md").read_text() == "# Other\nCall Ada\n"
         assert editor.waiting() == []
 
         editor.choose = lambda call, options: "drop"
-        await editor.say(APPEND)
+        await editor.say("append 'Call Bob' to Inbox")
         assert editor.waiting() == []
-        assert (editor.vault / "Inbox.md").read_text() == APPENDED
+        assert (editor.vault / "Inbox.md").read_text() == "# Other\nCall Ada\n"
+
+
+async def test_an_image_is_answered_and_not_planned(make_vault: MakeVault, tmp_path: Path) -> None:
+    async with editing(make_vault, tmp_path) as editor:
+        for block in (image_block("aGk=", "image/png"), audio_block("aGk=", "audio/wav")):
+            assert await editor.say(APPEND, block) == "end_turn"
+            assert editor.text.startswith("Images and sound cannot be read here.")
+            assert (editor.requests, editor.waiting()) == ([], [])
 
 
 async def test_a_question_is_answered_by_a_number_and_then_a_value(
