@@ -246,6 +246,9 @@ class EditorConversation:
         question = self._question
         if name[:1] == "/" and name[1:] in _COMMANDS:
             await self._run_command(name[1:], argument.strip())
+        elif question is None and name[:1] == "/" and name[1:].isalpha():
+            known = ", ".join(f"/{command}" for command in _COMMANDS)
+            await self.write(f"There is no command {safe_line(name, 40)}. There are {known}.")
         elif question is None or not await self._answer_question(question, text.strip()):
             self._question = None
             self._has_used_model = False
@@ -761,7 +764,9 @@ class EditorConversation:
 
 def _described(candidate: Candidate) -> str:
     text = candidate.title
-    return safe_line(f"{text}. {candidate.doubt}" if candidate.doubt else text)
+    if candidate.doubt:
+        text += f" {candidate.doubt}" if text.endswith("…") else f". {candidate.doubt}"
+    return safe_line(text)
 
 
 def _in_text(question: _Question) -> str:

@@ -203,6 +203,10 @@ async def test_a_plan_has_one_permission_and_can_be_undone(
         assert [part.type for part in request.content or ()] == ["diff"]
         assert await editor.say("/redo") == "end_turn"
         assert (editor.vault / "Inbox.md").read_text() == APPENDED
+        assert await editor.say("/und") == "end_turn"
+        assert editor.text == (
+            "There is no command /und. There are /undo, /redo, /plans, /drop.\n\n"
+        )
 
 
 async def test_a_plan_that_is_not_permitted_waits_in_the_inbox(
