@@ -1,11 +1,14 @@
-"""The names that synchronisation services and git give to conflict copies."""
+"""Conflict copies, by the names that synchronisation services and git give to them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
+from obsidian_agent.health.texts import are_versions
 from obsidian_agent.vault.paths.path import VaultPath
 
 _DATE: Final = r"\d{4}-\d{2}-\d{2}"
@@ -45,24 +48,53 @@ _TELLTALE: Final = re.compile(rf"(?i:{_CONFLICT})|BACKUP|BASE|LOCAL|REMOTE|-| [2
 """A part of every name that one of the patterns matches."""
 
 
-class CopyName(NamedTuple):
+class ConflictCopy(Struct, frozen=True):
+    """A conflict copy of another file. `is_certain`: its name alone says so."""
+
+    service: str
+    original: VaultPath | None
+    is_certain: bool
+
+
+def copies_among(
+    files: Sequence[VaultPath], body: Callable[[VaultPath], bytes]
+) -> dict[VaultPath, ConflictCopy]:
+    """Return the conflict copies among files, by their names.
+
+    A name that can mean something else is one only for notes with nearly the same `body`.
+    """
+    known = {file.text: file for file in files}
+    copies: dict[VaultPath, ConflictCopy] = {}
+    for file in files:
+        if name := _certain_name(file):
+            copies[file] = ConflictCopy(name.service, known.get(name.original), True)
+            continue
+        for name in _possible_names(file):
+            original = known.get(name.original)
+            if original is not None and are_versions(body(file), body(original)):
+                copies[file] = ConflictCopy(name.service, original, False)
+                break
+    return copies
+
+
+class _CopyName(NamedTuple):
     """A name as a service gives it to the conflict copy of `original`, the path of a file."""
 
     service: str
     original: str
 
 
-def conflict_name(file: VaultPath) -> CopyName | None:
+def _certain_name(file: VaultPath) -> _CopyName | None:
     """Return what the name of a conflict copy says, if no other file would be named so."""
     if _TELLTALE.search(file.stem) is None:
         return None
     for service, pattern in _PATTERNS:
         if match := pattern.fullmatch(file.stem):
-            return CopyName(service, _sibling(file, match["stem"]))
+            return _CopyName(service, _sibling(file, match["stem"]))
     return None
 
 
-def possible_names(file: VaultPath) -> Iterator[CopyName]:
+def _possible_names(file: VaultPath) -> Iterator[_CopyName]:
     """Yield readings of a name that is one of a conflict copy only if its text says so too.
 
     git appends the side of a merge, iCloud and Google Drive a number, OneDrive the computer.
@@ -71,11 +103,11 @@ def possible_names(file: VaultPath) -> Iterator[CopyName]:
         return
     for service, pattern in _VAGUE:
         if match := pattern.fullmatch(file.stem):
-            yield CopyName(service, _sibling(file, match["stem"]))
+            yield _CopyName(service, _sibling(file, match["stem"]))
     stem, hyphen, device = file.stem.rpartition("-")
     while hyphen:
         if _DEVICE.fullmatch(device):
-            yield CopyName("OneDrive", _sibling(file, stem))
+            yield _CopyName("OneDrive", _sibling(file, stem))
         stem, hyphen, last = stem.rpartition("-")
         device = f"{last}-{device}"
 

@@ -29,7 +29,7 @@ _MAX_MERGED: Final = 256 << 10
 def conflict_copies(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
     """Yield conflict copies of files, and notes with git's conflict marks."""
     merges = CopyMerges(survey)
-    for file, copy in digests.copies.items():
+    for file, copy in survey.copies.items():
         original = copy.original
         repair, reason = None, f"named as {copy.service} names conflicts"
         if original is not None:

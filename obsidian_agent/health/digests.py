@@ -15,9 +15,17 @@ from msgspec import Struct
 
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.health.conflict_marks import has_conflicts
-from obsidian_agent.health.conflict_names import conflict_name, possible_names
 from obsidian_agent.health.names import has_placeholder, is_date, is_day
 from obsidian_agent.health.survey import VaultSurvey
+from obsidian_agent.health.texts import (
+    BLANKS,
+    BOM,
+    MIN_PROSE,
+    SIMILAR,
+    body_of,
+    body_start,
+    words_of,
+)
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_block
 from obsidian_agent.vault.markdown.lines import scan, tasks_of, without_block_id
 from obsidian_agent.vault.markdown.model import NoteTask
@@ -37,15 +45,8 @@ _DUE: Final = re.compile(
 )
 _NUMBERS: Final = re.compile(r"\d+")
 _CONFLICT_MARKS: Final = (b"<<<<<<<", b"\n=======", b"\n>>>>>>>")
-_BOM: Final = "\ufeff".encode()
-_OPENING: Final = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n")
-_CLOSING: Final = re.compile(rb"---(?<![^\n]---)[ \t]*\r?(?:\n|\Z)")
-"""The fences of properties, as `find_frontmatter` finds them in a decoded text."""
 _NAME: Final = re.compile(rb"^([^\s#:-][^:\n]*):", re.MULTILINE)
-_BLANKS: Final = b" \t\r\n"
 
-MIN_PROSE: Final = 20
-"""Characters without headings and empty list items below which equal texts mean nothing."""
 _MIN_PIECE: Final = 20
 """Bytes of a sentence that counts."""
 _MIN_PIECES: Final = 4
@@ -56,8 +57,6 @@ _BAGS: Final = 1_000
 """Bags of words that are kept."""
 _COMMON: Final = 10
 """A piece that more notes share is boilerplate."""
-SIMILAR: Final = 0.9
-"""Share of words that near-identical texts have in common."""
 _SAME: Final = 0.98
 """The same for notes with quite different names, which may be filled forms."""
 
@@ -68,14 +67,6 @@ class OverdueTask(Struct, frozen=True):
     line: int
     text: str
     due: str
-
-
-class ConflictCopy(Struct, frozen=True):
-    """A conflict copy of another file. `is_certain`: its name alone says so."""
-
-    service: str
-    original: VaultPath | None
-    is_certain: bool
 
 
 class NoteDigest(Struct, frozen=True, kw_only=True):
@@ -95,14 +86,14 @@ class NoteDigest(Struct, frozen=True, kw_only=True):
 
 
 class Digests:
-    """The digests of all notes of a vault."""
+    """The digests of all notes of a vault, without templates and conflict copies."""
 
     def __init__(self, survey: VaultSurvey) -> None:
         today = survey.settings.now.date().isoformat()
         self.of: dict[VaultPath, NoteDigest] = {}
         self._survey = survey
         for note, data in survey.index.texts(ROOT):
-            if isinstance(data, Problem) or survey.is_template(note):
+            if isinstance(data, Problem) or not survey.is_examined(note):
                 continue
             # Properties that the index has read are valid.
             has_properties = bool(survey.facts[note].properties)
@@ -163,47 +154,17 @@ class Digests:
                     similar.append((first, second, share))
         return similar
 
-    @cached_property
-    def copies(self) -> dict[VaultPath, ConflictCopy]:
-        """The conflict copies of files, by their names; notes only if a name can mean others."""
-        known = {file.text: file for file in self._survey.files}
-        copies: dict[VaultPath, ConflictCopy] = {}
-        for file in self._survey.files:
-            if name := conflict_name(file):
-                copies[file] = ConflictCopy(name.service, known.get(name.original), True)
-                continue
-            for name in possible_names(file):
-                original = known.get(name.original)
-                if original is not None and self._is_nearly(file, original):
-                    copies[file] = ConflictCopy(name.service, original, False)
-                    break
-        return copies
-
-    def _is_nearly(self, note: VaultPath, other: VaultPath) -> bool:
-        """Return whether two files are notes with nearly the same text."""
-        one, two = self.of.get(note), self.of.get(other)
-        if one is None or two is None or one.body_hash is None or two.body_hash is None:
-            return False
-        if one.body_hash == two.body_hash:
-            return True
-        texts = self._words(note), self._words(other)
-        shorter, longer = sorted(sum(words.values()) for words in texts)
-        # What was added to one side leaves the words of the other in it.
-        shared = sum((texts[0] & texts[1]).values())
-        return shorter >= longer / 2 and shared >= SIMILAR * shorter
-
     def _words(self, note: VaultPath) -> Counter[str]:
-        return Counter(_WORD.findall(self._body(note).casefold()))
+        return words_of(body_of(self._survey.index.text(note)))
 
     def _body(self, note: VaultPath) -> str:
-        data = self._survey.index.text(note)
-        return _body_of(data).decode("utf-8", "replace") if isinstance(data, bytes) else ""
+        return body_of(self._survey.index.text(note)).decode("utf-8", "replace")
 
 
 def _digest(data: bytes, today: str, *, has_properties: bool) -> NoteDigest:
-    body = _body_of(data)
+    body = body_of(data)
     return NoteDigest(
-        is_empty=not body and not data.removeprefix(_BOM).strip(_BLANKS),
+        is_empty=not body and not data.removeprefix(BOM).strip(BLANKS),
         has_conflict_marks=(
             all(mark in data for mark in _CONFLICT_MARKS)
             and has_conflicts(data.decode("utf-8", "replace"))
@@ -214,21 +175,6 @@ def _digest(data: bytes, today: str, *, has_properties: bool) -> NoteDigest:
         sketch=_sketch(body),
         overdue=_overdue(data, today),
     )
-
-
-def _body_start(data: bytes) -> int:
-    """Return where the text below the properties begins; 0 without properties."""
-    opening = _OPENING.match(data)
-    closing = _CLOSING.search(data, opening.end()) if opening is not None else None
-    return closing.end() if closing is not None else 0
-
-
-def _body_of(data: bytes) -> bytes:
-    """Return the text below the properties, without carriage returns and outer blanks."""
-    body = data[_body_start(data) :]
-    if b"\r" in body:
-        body = body.replace(b"\r\n", b"\n")
-    return body.removeprefix(_BOM).strip(_BLANKS)
 
 
 def _has_prose(body: str) -> bool:
@@ -276,7 +222,7 @@ def _have_own_subjects(
 
 
 def _broken_properties(data: bytes) -> str:
-    if not _body_start(data):
+    if not body_start(data):
         return ""
     text = data.decode("utf-8", "replace")
     front = find_frontmatter(text)
@@ -293,7 +239,7 @@ def _broken_properties(data: bytes) -> str:
 
 
 def _may_repeat_properties(data: bytes) -> bool:
-    names = _NAME.findall(data, 0, _body_start(data))
+    names = _NAME.findall(data, 0, body_start(data))
     return len(names) != len(set(names))
 
 

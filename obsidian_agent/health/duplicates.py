@@ -18,10 +18,7 @@ _MAX_CHOICES: Final = 5
 
 def duplicate_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
     """Yield groups of notes with the same text, once for each group."""
-    for group in digests.identical:
-        notes = [note for note in group if note not in digests.copies]
-        if len(notes) < 2:
-            continue
+    for notes in digests.identical:
         ranked = sorted(notes, key=lambda note: _rank(survey, note))
         survivor, *others = ranked
         choices = [
@@ -87,8 +84,6 @@ def similar_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFindi
     merges = CopyMerges(survey)
     for first, second, share in digests.similar:
         pair = sorted((first, second), key=lambda note: _rank(survey, note))
-        if any(note in digests.copies for note in pair):
-            continue
         yield HealthFinding(
             kind="similar-note",
             path=pair[0].text,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import unicodedata
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set
 from functools import cached_property
 from typing import Any, Final
@@ -53,9 +53,7 @@ def unresolved_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
 
 
 def _lost_links(survey: VaultSurvey) -> Iterator[_Lost]:
-    for source in survey.sources:
-        if survey.is_template(source):
-            continue
+    for source in filter(survey.is_examined, survey.sources):
         targets = {
             target
             for target, file in survey.targets[source].items()
@@ -255,7 +253,12 @@ class _Evidence:
 
     @cached_property
     def _aliases(self) -> dict[str, list[VaultPath]]:
-        return _grouped((spelling_key(alias), note) for alias, note in self.survey.index.aliases())
+        facts = self.survey.facts
+        return _grouped(
+            (spelling_key(alias), note)
+            for note in self.survey.notes
+            for alias in facts[note].aliases
+        )
 
     @cached_property
     def _titles(self) -> dict[str, list[VaultPath]]:
@@ -295,7 +298,7 @@ class _Evidence:
         if "/" not in lost.name:
             return []
         named = self.survey.index.files_named(target_name(lost.link.target))
-        return [file for file in named if file.is_note]
+        return [file for file in named if file.is_note and self.survey.is_examined(file)]
 
     def _renamed(self, lost: _Lost) -> VaultPath | None:
         """Return the present path of the only file that had this name."""
@@ -345,17 +348,11 @@ def ambiguous_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
     A link to a note of the same folder is clear, and one to a note of the vault's own folder: that
     is what Obsidian itself writes for it.
     """
-    names = Counter(file_name(note) for note in survey.notes)
-    shared = {
-        name: [file for file in survey.index.files_named(name) if file.is_note]
-        for name, count in names.items()
-        if count > 1
-    }
+    named = _grouped((file_name(note), note) for note in survey.notes)
+    shared = {name: notes for name, notes in named.items() if len(notes) > 1}
     if not shared:
         return
-    for source in survey.sources:
-        if survey.is_template(source) or not source.is_note:
-            continue
+    for source in survey.notes:
         chosen = {
             target: file
             for target, file in survey.targets[source].items()

@@ -9,6 +9,8 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from obsidian_agent.health.conflict_names import ConflictCopy, copies_among
+from obsidian_agent.health.texts import body_of
 from obsidian_agent.vault.index.index import Facts, VaultIndex
 from obsidian_agent.vault.links.resolve import LinkResolver, is_relative
 from obsidian_agent.vault.markdown.canvas import CANVAS
@@ -79,8 +81,17 @@ class VaultSurvey:
 
     @cached_property
     def notes(self) -> list[VaultPath]:
-        """All notes that are not templates."""
-        return [note for note in self.index.notes(ROOT) if not self.is_template(note)]
+        """All notes that are neither templates nor conflict copies."""
+        return [note for note in self.index.notes(ROOT) if self.is_examined(note)]
+
+    @cached_property
+    def copies(self) -> dict[VaultPath, ConflictCopy]:
+        """The conflict copies of files. They are settled by being merged, and by nothing else."""
+        return copies_among(self.files, self._body)
+
+    def _body(self, file: VaultPath) -> bytes:
+        has_versions = file.is_note and not self.is_template(file)
+        return body_of(self.index.text(file)) if has_versions else b""
 
     @cached_property
     def sources(self) -> list[VaultPath]:
@@ -123,6 +134,10 @@ class VaultSurvey:
                 if file != source:
                     counts[file] = counts.get(file, 0) + 1
         return counts
+
+    def is_examined(self, file: VaultPath) -> bool:
+        """Return whether a file is neither a template nor a conflict copy."""
+        return not self.is_template(file) and file not in self.copies
 
     def is_template(self, note: VaultPath) -> bool:
         """Return whether a note lies in the folder of templates."""

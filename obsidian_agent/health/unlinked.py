@@ -10,7 +10,6 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from obsidian_agent.errors import Problem
-from obsidian_agent.health.conflict_names import conflict_name
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
 from obsidian_agent.health.names import has_date, has_placeholder, is_date
 from obsidian_agent.health.survey import VaultSurvey
@@ -66,7 +65,6 @@ def unlinked_notes(survey: VaultSurvey) -> Iterator[HealthFinding]:
         if not survey.backlinks.get(note)
         and not any(file.is_note and file != note for file in survey.linked_files(note))
         and not any(file.suffix == ".canvas" for file in survey.linked_files(note))
-        and conflict_name(note) is None
         and (text := _text(survey.index.text(note))).strip("\ufeff \t\r\n")
         and not _is_form(text)
     }

@@ -143,8 +143,22 @@ def test_a_rename_is_followed_to_the_present_path(found: Examine) -> None:
 
 
 def test_placeholders_and_templates_are_no_damage(found: Examine) -> None:
-    files = {"A.md": "[[{{title}}]]", "T/Day.md": "[[nowhere]]\n---\n", "B.md": "[[A]]"}
-    assert found(files, templates="T") == []
+    template = "---\naliases: [New day]\n---\n[[nowhere]]\n"
+    files = {"A.md": "[[{{title}}]]", "T/Day.md": template, "B.md": "[[A]] [[New day]]"}
+    (finding,) = found(files, templates="T")
+    assert (finding.path, finding.evidence) == ("B.md", "")
+
+
+@pytest.mark.parametrize("name", ["Plan (Conflicted copy Mac 202608021200)", "Plan 2"])
+def test_a_conflict_copy_is_no_note_of_its_own(found: Examine, name: str) -> None:
+    text = f"---\naliases: [Big plan]\n---\nGarden work. {PROSE}[[x]]\n- [ ] Ask 📅 2026-11-01\n"
+    files = {"Plan.md": text, f"{name}.md": text + "More.\n", "A.md": "[[Big plan]] [[B]]"}
+    files |= {"Garden work.md": PROSE, "B.md": "[[Plan]]"}
+    lost, other, unlinked, copy, task = found(files)
+    assert repairs(lost)[0]
+    assert [one.path for one in (lost, other, task)] == ["A.md", "Plan.md", "Plan.md"]
+    assert (copy.kind, copy.path) == ("conflict-copy", f"{name}.md")
+    assert repairs(unlinked)[1] == ["Link “Garden work” in Plan.md to Garden work.md"]
 
 
 def test_a_missing_picture_is_found_by_its_file_name(found: Examine) -> None:

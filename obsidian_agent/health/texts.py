@@ -1,0 +1,55 @@
+"""The texts of notes, apart from their properties, and how much two of them share."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Final
+
+from obsidian_agent.errors import Problem
+
+BOM: Final = "\ufeff".encode()
+BLANKS: Final = b" \t\r\n"
+SIMILAR: Final = 0.9
+"""Share of words that near-identical texts have in common."""
+MIN_PROSE: Final = 20
+"""Characters without headings and empty list items below which equal texts mean nothing."""
+
+_OPENING: Final = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n")
+_CLOSING: Final = re.compile(rb"---(?<![^\n]---)[ \t]*\r?(?:\n|\Z)")
+"""The fences of properties, as `find_frontmatter` finds them in a decoded text."""
+_WORD: Final = re.compile(r"\w+")
+
+
+def body_start(data: bytes) -> int:
+    """Return where the text below the properties begins; 0 without properties."""
+    opening = _OPENING.match(data)
+    closing = _CLOSING.search(data, opening.end()) if opening is not None else None
+    return closing.end() if closing is not None else 0
+
+
+def body_of(data: bytes | Problem) -> bytes:
+    """Return the text below the properties, without carriage returns and outer blanks."""
+    if isinstance(data, Problem):
+        return b""
+    body = data[body_start(data) :]
+    if b"\r" in body:
+        body = body.replace(b"\r\n", b"\n")
+    return body.removeprefix(BOM).strip(BLANKS)
+
+
+def words_of(body: bytes) -> Counter[str]:
+    """Return how often each word is in a text, without case."""
+    return Counter(_WORD.findall(body.decode("utf-8", "replace").casefold()))
+
+
+def are_versions(one: bytes, other: bytes) -> bool:
+    """Return whether two texts are the same one, or what was added to one is the difference."""
+    if min(len(one), len(other)) < MIN_PROSE:
+        return False
+    if one == other:
+        return True
+    first, second = words_of(one), words_of(other)
+    shorter, longer = sorted((first.total(), second.total()))
+    # What was added to one side leaves the words of the other in it.
+    return shorter >= longer / 2 and (first & second).total() >= SIMILAR * shorter
