@@ -71,6 +71,8 @@ _KIND_CUES: Final[Mapping[str, frozenset[str]]] = {
 """The stems of the words before an input of a kind, in any recipe."""
 _INTRODUCING: Final = frozenset({"new", "call"})
 """The senses of the words between a preposition and a new name: “a new note called”."""
+_LABELS: Final = frozenset({"tag", "folder", "property", stem("alias"), "heading"})
+"""The nouns before a name of their kind."""
 _OF_NOTES: Final = ("is", "words", "links", "backlinks")
 """The keys of conditions whose words never choose an action."""
 _ALL: Final = NoteSet()
@@ -79,6 +81,8 @@ _LIMITING: Final = frozenset({"that", "which", "befor", "sinc", "without", "thi"
 """Senses of the words that begin a clause about which notes are meant."""
 _ADVERBS: Final = frozenset({"still", "also", "just", "currently"})
 """English words in such a clause that limit nothing."""
+_RESULTS: Final = frozenset({"value", "tags", "newName", "newNote", "folder"})
+"""The kinds of inputs that a statement names behind its verb."""
 _HAVING: Final = frozenset({"with", "without", "have", "property", "to"})
 """Senses of the words by which a property exists, or does not, whatever its value."""
 _TO: Final = frozenset({"to", "into", "onto"})
@@ -138,6 +142,7 @@ class Filling:
             or any((name.start, name.end) == (day.start, day.end) for name in parsed.names)
         ]
         self.values: dict[str, Any] = {}
+        self.used += (word for word in parsed.tokens if self._is_of_predicate(word))
         self._fill()
         self.values = {name: self.values[name] for name in recipe.inputs if name in self.values}
 
@@ -235,7 +240,8 @@ class Filling:
                 for match in names
             ]
         result = [match for match in names if match.names]
-        return _split_pair(result) if "value" in kinds else result
+        verb = self.parsed.predicate
+        return _split_pair(result, verb.end if verb else 0) if "value" in kinds else result
 
     def _fill(self) -> None:
         self._find_texts()
@@ -379,12 +385,34 @@ class Filling:
         self._names = [
             match
             for match in self._names
-            if match.text != part.text and not is_within(match, [part])
+            if (match.text != part.text or self._is_subject(match) != self._is_subject(part))
+            and not is_within(match, [part])
         ]
         self._days = [day for day in self._days if not is_within(day, [part])]
 
+    def _is_of_predicate(self, word: Word) -> bool:
+        """Return True for the verb of a statement, and for its other parts: “should be called”."""
+        verb = self.parsed.predicate
+        is_behind = verb is not None and word.start > verb.start
+        return word == verb or (is_behind and bool(word.senses & {"get", "have", "call"}))
+
+    def _is_result(self, part: Stretch) -> bool:
+        """Return True for a part behind the verb of a statement, or of any other sentence."""
+        verb = self.parsed.predicate
+        return verb is None or part.start > verb.start
+
+    def _is_subject(self, part: Stretch) -> bool:
+        """Return True for a part before the verb of a statement, or of any other sentence."""
+        verb = self.parsed.predicate
+        return verb is None or part.start < verb.start or self.recipe.answer is not None
+
     def _accepts(self, spec: Input, part: Stretch) -> bool:
         """Return True if an input may take a name, a day or a quoted text."""
+        if spec.name == "to" or spec.kind in _RESULTS:
+            if not self._is_result(part):
+                return False
+        elif spec.kind not in ("property", *_TEXT_KINDS) and not self._is_subject(part):
+            return False
         if isinstance(part, NameMatch):
             kinds = _NAMES.get(spec.kind, ())
             fits = bool(part.of_kinds(*kinds)) or (part.new and not kinds)
@@ -525,6 +553,10 @@ class Filling:
         known = [word for word in inside if word.is_small or len(word.senses) > 1]
         if spec.kind == "property" and len(inside) > 1 and len(known) == len(inside):
             return False
+        # “The tag X” is no name of anything else.
+        labels = _LABELS - _KIND_CUES.get(spec.kind, frozenset()) - {spec.kind}
+        if len(inside) > 1 and content and not content[0].senses.isdisjoint(labels):
+            return False
         is_series = spec.kind in ("newNote", "newName") and isinstance(names_of(phrase.text), list)
         find = self.parsed.around.names.find
         is_known = spec.kind == "newNote" and bool(find(phrase.text, "note"))
@@ -565,8 +597,9 @@ class Filling:
                 phrases += (self._phrase_before(number), after)
         # In “replace the word X” the text is behind “word”.
         inner = [word for word in parsed.tokens if not word.is_small and stem(word.text) in cues]
+        is_result = spec.name == "to" or spec.kind in _RESULTS
         yield from sorted(
-            filter(None, phrases),
+            (one for one in phrases if one and (self._is_result(one) or not is_result)),
             key=lambda phrase: any(is_within(word, [phrase]) for word in inner),
         )
 
@@ -678,7 +711,11 @@ class Filling:
 
         If no note fits the most likely meanings, another meaning of one name is tried.
         """
-        conditions = [part for part in self._conditions if not self._is_used(part)]
+        conditions = [
+            part for part in self._conditions if self._is_subject(part) and not self._is_used(part)
+        ]
+        behind = [match for match in self._names if not self._is_subject(match)]
+        self._names = [match for match in self._names if self._is_subject(match)]
         readings = ((names, *self._terms(names)) for names in self._meanings())
         first = next(readings)
         names, terms, remaining = first
@@ -692,7 +729,8 @@ class Filling:
                 length = len(match.negated) or match.end - match.start
                 self.used.append(self._stretch(match.end - length, match.end))
         starts = {match.start for match in names}
-        self._names = [*remaining, *(one for one in self._names if one.start not in starts)]
+        left = (one for one in self._names if one.start not in starts)
+        self._names = [*remaining, *left, *behind]
         self.used += conditions
         return _note_set(terms, conditions)
 
@@ -819,6 +857,10 @@ def _may_be_narrowed(value: Any) -> bool:
     return isinstance(value, NoteSet) and {term.key for term in value.terms} != {"note"}
 
 
+def _is_value(match: NameMatch) -> bool:
+    return len({name.property for name in match.names if name.kind == "value"}) == 1
+
+
 def _is_lone_value(match: NameMatch) -> bool:
     """Return True for a word that is only a value of one property: “the active projects”."""
     is_word = match.text.isalpha() and not meanings(match.text)
@@ -836,13 +878,13 @@ def _note_set(terms: Sequence[Term], conditions: Sequence[NoteCondition]) -> Not
     return NoteSet(tuple(dict.fromkeys((*own, *(part.term for part in conditions)))))
 
 
-def _split_pair(names: list[NameMatch]) -> list[NameMatch]:
+def _split_pair(names: list[NameMatch], start: int) -> list[NameMatch]:
     """Split the first property with a value in two, if no property is mentioned alone.
 
     For an action that sets a property they are the values to set, not a condition.
     """
-    affirmed = [match for match in names if not match.negated]
-    match = next((match for match in affirmed if match.bound), None)
+    affirmed = [match for match in names if not match.negated and match.start >= start]
+    match = next((match for match in affirmed if match.bound or (start and _is_value(match))), None)
     is_alone = any(name.kind == "property" for other in affirmed for name in other.names)
     if match is None or is_alone:
         return names

@@ -66,6 +66,8 @@ _FIRST_VERB: Final = 1.3
 """The weight of the first word that a title begins with."""
 _LATER: Final = 0.6
 """The weight of words in later clauses."""
+_STATED: Final = 0.3
+"""The factor for recipes that answer or remove, if the sentence states what shall be."""
 _FAR_BEHIND: Final = 0.4
 """The share of the best score below which an action is not offered."""
 _ASKING: Final = frozenset({"which", "what", "count"})
@@ -88,6 +90,13 @@ _TEXT: Final = {"‹text›": 1, **dict.fromkeys(("‹folder›", "‹tag›", "
 
 Terms = Mapping[str, float]
 """The terms that a word or a name may mean, with weights."""
+
+_GIVE_TERMS: Final[Terms] = {"set": 1, "add": 1}
+_MOVE_TERMS: Final[Terms] = {"move": 1}
+_BECOME_TERMS: Final[Terms] = {"set": 1, "chang": 1, "renam": 1}
+"""The terms of the verb of a statement: “gets the tag X”, “should be in X”, “should be X”."""
+_REMOVALS: Final = frozenset({"delet", "remov"})
+"""The verbs of actions that a sentence must name."""
 
 
 class RecipeSuggestion(Struct, frozen=True, kw_only=True):
@@ -168,6 +177,7 @@ class Menu:
             _UNMET: any(lacks[need] for need in recipe.needs),
             _ASSUMED: bool(assumed - values.keys()),
             _ANSWER: recipe.answer is not None and _asks(parsed),
+            _STATED: recipe.answer is not None and parsed.predicate is not None,
             _TOO_WIDE: filling.is_too_wide
             and any(
                 spec.kind == "notes" and spec.optional and name not in values
@@ -225,6 +235,8 @@ class Menu:
         without = (*names, *parsed.days, *read, *labels)
         spoken = [word for word in parsed.tokens if not is_within(word, without)]
         weights = _term_weights(spoken)
+        if parsed.predicate is not None:
+            weights[parsed.predicate.text] = _stated(parsed, parsed.predicate)
         verb = next(
             (one for one in spoken if not self._verbs.isdisjoint(weights.get(one.text, ()))), None
         )
@@ -290,9 +302,32 @@ def _asks(parsed: Sentence) -> bool:
     return asking or parsed.text.rstrip().endswith(("?", "？"))
 
 
+def _stated(parsed: Sentence, verb: Word) -> Terms:
+    """Return what the verb of a statement means for what it is about."""
+    behind = [word for word in parsed.tokens if word.start >= verb.start]
+    if any(word.senses & {"get", "have"} for word in behind):
+        return _GIVE_TERMS
+    if "belong" in verb.senses:
+        return _MOVE_TERMS
+    name = next((match for match in parsed.names if match.start > verb.start), None)
+    cue = parsed.cue(name.start) if name is not None else None
+    is_place = name is not None and bool(name.of_kinds("folder"))
+    is_place = is_place or any("folder" in word.senses for word in behind)
+    return (
+        _MOVE_TERMS if is_place and cue is not None and cue.senses & {"in", "to"} else _BECOME_TERMS
+    )
+
+
 def _removes_unsaid(parsed: Sentence, suggestion: RecipeSuggestion) -> bool:
-    """Return True for the removal of all tags, if the sentence says neither that nor which note."""
+    """Return True for a removal that no word of the sentence means.
+
+    All tags are removed only if the sentence says that, or which note.
+    """
     recipe, values = suggestion.recipe, suggestion.values
+    if words(recipe.title)[0] in _REMOVALS and not any(
+        word.senses & _REMOVALS and not is_within(word, parsed.names) for word in parsed.tokens
+    ):
+        return True
     lists = [name for name, spec in recipe.inputs.items() if spec.kind == "tags" and spec.optional]
     if "vault.removeTags" not in recipe.tools or not lists or values.keys() & set(lists):
         return False

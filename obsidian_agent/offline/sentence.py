@@ -46,6 +46,14 @@ _MAX_PART_WORDS: Final = 4
 _MAX_GAP: Final = 4
 """Words before a day among which one means a daily note."""
 _DIARY: Final = frozenset({"note", "daily"})
+_VERBS: Final = (
+    "add change copy create delete find insert list make mark merge move put remove rename replace "
+    "set show split tick"
+)
+_ORDERS: Final = frozenset(words(_VERBS))
+"""The stems of verbs that begin an order."""
+_RELATIVE: Final = frozenset({"that", "which", "who", "qui", "que", "che", "die"})
+"""The words before the verb of a clause that describes something: “notes that should …”."""
 _MIN_INFLECTED: Final = 5
 """Characters of a word that can be another form of a name."""
 _MAX_VALUE_WORDS: Final = 4
@@ -115,9 +123,6 @@ _KEEPS: Final = unicode_expression(
 _CHANGES: Final = unicode_expression(
     r"(?i)\b(?:chang|touch|änder|modif|cambi|zmen|измен)|更改|変更|변경"
 )
-_VERBS: Final = "move renam creat add insert remov set replac copy merg split"
-_ORDERS: Final = frozenset(_VERBS.split())
-"""The senses of verbs that begin another order."""
 _UNCHANGED: Final = frozenset({"link", "backlink", "other", "nothing", "noth"})
 """Senses of what no plan changes in addition to what it is for."""
 
@@ -221,6 +226,27 @@ class Sentence(Struct, frozen=True, dict=True):
             known = self.around.names.partly(word.text) if is_label else ()
             if known and not word.is_small:
                 yield NameMatch(word.start, word.end, str(known[0].value), known)
+
+    @cached_property
+    def predicate(self) -> Word | None:
+        """The verb of a statement: “the drafts should be in Old”, “X gets the tag Y”.
+
+        What it is about is said before the verb, what is to become of it behind the verb.
+        """
+        if self.text.rstrip().endswith(("?", "？")):
+            return None
+        first = next((word for word in self.tokens if not word.is_small), None)
+        is_order = first is not None and not is_within(first, self._matches)
+        order = first.senses & _ORDERS if first is not None and is_order else frozenset()
+        for word in self.tokens:
+            before = self.between(0, word.start)
+            is_verb = "should" in word.senses and order.isdisjoint({"find", "list", "show"})
+            is_verb = is_verb or (bool(word.senses & {"get", "belong"}) and not order)
+            if is_verb and before and not is_within(word, self._matches):
+                is_about = any(not other.is_small for other in before)
+                if before[-1].text not in _RELATIVE:
+                    return word if is_about else None
+        return None
 
     @cached_property
     def _in_context(self) -> tuple[NameMatch, ...]:

@@ -38,7 +38,7 @@ URL: Final = unicode_expression(r"\b\p{L}[\p{L}\p{N}+.-]*://[^\s\ue000]*[^\s\ue0
 
 _FUNCTION: Final = (
     "a an the of in on at to for from by with and or into onto as it its is are be that which this "
-    "thi these those them they there i me my you your please can could would so do does"
+    "thi these those them they there i me my you your please can could would should so do does"
 )
 FUNCTION_WORDS: Final = frozenset(_FUNCTION.split())
 """Words that a plan need not use, in English only.
