@@ -6,9 +6,13 @@ What both sides changed differently stays twice, in git's conflict marks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import Any, Final, NamedTuple
+from functools import cached_property
+from itertools import product, takewhile
+from operator import itemgetter
+from typing import Any, Final
 
 from merge3 import Merge3
 from msgspec import Struct
@@ -20,9 +24,17 @@ from obsidian_agent.vault.frontmatter.properties import (
     read_properties,
     same,
 )
+from obsidian_agent.vault.markdown.lines import scan
 from obsidian_agent.vault.text import newline_of, split_lines, with_newlines
 
 _MISSING: Final = object()
+_ITEM: Final = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+\S")
+_SIMILAR: Final = 75
+"""The likeness, of at most 100, of a line and what an edit added of it."""
+_MAX_PAIRS: Final = 2_000
+_Span = tuple[int, int]
+"""The first line of a range, and the one behind it."""
+
 _MIN_LIKENESS: Final = 0.5
 """The share of lines that a base has in common with the copy."""
 
@@ -74,9 +86,9 @@ def merge_texts(own: str, copy: str, base: str | None, names: tuple[str, str]) -
         own, copy = _body(own), _body(copy)
         old = None if old is None else _body(old)
     own_lines, copy_lines = split_lines(own), split_lines(copy)
-    # Without a base, the common lines serve as one: no line counts as removed.
-    base_lines = _common_lines(own_lines, copy_lines) if old is None else split_lines(old)
-    merge = _LineMerge(base_lines, own_lines, copy_lines, newline, names)
+    merge = _LineMerge(
+        None if old is None else split_lines(old), own_lines, copy_lines, newline, names
+    )
     text = head + "".join(merge.lines())
     return Merged(text, base is not None and merge.conflicts == 0)
 
@@ -143,13 +155,16 @@ class _LineMerge:
 
     def __init__(
         self,
-        base: Sequence[str],
+        base: Sequence[str] | None,
         own: Sequence[str],
         copy: Sequence[str],
         newline: str,
         names: tuple[str, str],
     ) -> None:
-        self._base, self._own, self._copy = base, own, copy
+        # Without a base, the common lines serve as one: no line counts as removed.
+        self._base = _common_lines(own, copy) if base is None else base
+        self._has_base = base is not None
+        self._own, self._copy = own, copy
         self._newline = newline
         self._names = names
         self.conflicts = 0
@@ -178,8 +193,14 @@ class _LineMerge:
                 case _:
                     base = self._base[span[0] : span[1]]
                     own, copy = self._own[span[2] : span[3]], self._copy[span[4] : span[5]]
-                    combined = _combined(base, own, copy)
+                    is_text = self._has_base and self._code.isdisjoint(range(span[2], span[3]))
+                    combined = _combined(base, own, copy) if is_text else None
                     yield from self._conflict(own, copy) if combined is None else combined
+
+    @cached_property
+    def _code(self) -> set[int]:
+        """The lines of the file in which each line depends on the others."""
+        return {line.number - 1 for line in scan("".join(self._own)) if line.hidden}
 
     def _conflict(self, own: Sequence[str], copy: Sequence[str]) -> list[str]:
         """Return both versions of some lines in the marks of a conflict."""
@@ -193,35 +214,102 @@ class _LineMerge:
         ]
 
 
-class _LineEdit(NamedTuple):
-    """New lines for the lines of a base from `start` to `end`."""
-
-    start: int
-    end: int
-    lines: tuple[str, ...]
-
-
 def _combined(base: Sequence[str], own: Sequence[str], copy: Sequence[str]) -> list[str] | None:
     """Return lines with the edits of both sides, or None if two edits concern the same lines.
 
-    Edits of neighbouring lines are not a conflict, unlike for `Merge3`.
+    Edits of neighbouring lines are not a conflict, unlike for `Merge3`, nor are lines that both
+    sides add at one place.
     """
-    if not base:
-        return None
-    edits = sorted({*_line_edits(base, own), *_line_edits(base, copy)})
-    combined: list[str] = []
-    position, last = 0, None
-    for edit in edits:
-        if edit.start < position or (last is not None and last[:2] == edit[:2]):
+    edits = _line_edits(base, own)
+    for span, edit in _line_edits(base, copy).items():
+        joined = _joined(span, edits[span], edit) if span in edits else edit
+        if joined is None:
             return None
-        combined += base[position : edit.start]
-        combined += edit.lines
-        position, last = edit.end, edit
+        edits[span] = joined
+    combined: list[str] = []
+    position = 0
+    for (start, end), lines in sorted(edits.items()):
+        if start < position:
+            return None
+        combined += base[position:start]
+        combined += lines
+        position = end
     return combined + list(base[position:])
 
 
-def _line_edits(base: Sequence[str], lines: Sequence[str]) -> Iterator[_LineEdit]:
+def _joined(span: _Span, own: Sequence[str], copy: Sequence[str]) -> Sequence[str] | None:
+    """Return the lines that both sides put into one place, or None if they contradict."""
+    if own == copy:
+        return own
+    if span[0] < span[1]:
+        return None
+    before = _common_start(own, copy)
+    after = _common_start(own[before:][::-1], copy[before:][::-1])
+    first, second = own[before : len(own) - after], copy[before : len(copy) - after]
+    if not (_are_items(first, second) or _are_different(first, second)):
+        return None
+    return [*own[: len(own) - after], *second, *own[len(own) - after :]]
+
+
+def _common_start(own: Sequence[str], copy: Sequence[str]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(own, copy, strict=False)))
+
+
+def _are_items(own: Sequence[str], copy: Sequence[str]) -> bool:
+    """Return whether lines are items of one list, or items within those."""
+    items = [_ITEM.match(line) for line in (*own, *copy)]
+    levels = [len(item["indent"].expandtabs(4)) for item in items if item is not None]
+    is_list = bool(own and copy) and len(levels) == len(items)
+    return is_list and levels[0] == levels[len(own)] == min(levels)
+
+
+def _are_different(own: Sequence[str], copy: Sequence[str]) -> bool:
+    """Return whether no line is another version of one of the other side."""
+    from rapidfuzz import fuzz
+
+    if len(own) * len(copy) > _MAX_PAIRS:
+        return False
+    pairs = product(filter(str.strip, own), filter(str.strip, copy))
+    return all(fuzz.ratio(*pair) < _SIMILAR for pair in pairs)
+
+
+def _line_edits(base: Sequence[str], lines: Sequence[str]) -> dict[_Span, Sequence[str]]:
+    """Return the new lines for each range of lines of a base, which is empty for an insertion."""
     opcodes = SequenceMatcher(None, base, lines, autojunk=False).get_opcodes()
+    edits: dict[_Span, Sequence[str]] = {}
     for tag, start, end, new_start, new_end in opcodes:
         if tag != "equal":
-            yield _LineEdit(start, end, tuple(lines[new_start:new_end]))
+            edits |= _parts(start, base[start:end], lines[new_start:new_end])
+    return edits
+
+
+def _parts(
+    start: int, old: Sequence[str], new: Sequence[str]
+) -> Iterator[tuple[_Span, Sequence[str]]]:
+    """Yield an edit for each line that became a similar one, and one for the lines between."""
+    done = added = 0
+    for at, position in (*_similar_lines(old, new), (len(old), len(new))):
+        if done < at or added < position:
+            yield (start + done, start + at), new[added:position]
+        if at < len(old):
+            yield (start + at, start + at + 1), [new[position]]
+        done, added = at + 1, position + 1
+
+
+def _similar_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the positions of lines that are alike, in order, so that they are most alike."""
+    if len(old) * len(new) > _MAX_PAIRS:
+        return []
+    from rapidfuzz import fuzz
+
+    best: list[list[tuple[float, list[tuple[int, int]]]]] = [[(0.0, [])] * (len(new) + 1)]
+    for row, line in enumerate(old):
+        above, here = best[-1], [(0.0, list[tuple[int, int]]())]
+        for column, other in enumerate(new):
+            choices = [above[column + 1], here[column]]
+            if (likeness := fuzz.ratio(line, other)) >= _SIMILAR:
+                score, pairs = above[column]
+                choices.append((score + likeness, [*pairs, (row, column)]))
+            here.append(max(choices, key=itemgetter(0)))
+        best.append(here)
+    return best[-1][-1][1]
