@@ -165,7 +165,7 @@ def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[Chang
         edits: list[Edit[bytes]] = []
         for link in links:
             edit = _retarget(data, link, before, target, context)
-            edits.append(_with_text(link, edit) if args.keep_text else edit)
+            edits.append(_with_text(data, link, edit) if args.keep_text else edit)
             label = (
                 display_edit(data, link, before, target, canvas=source.suffix == CANVAS)
                 if before is not None
@@ -212,12 +212,21 @@ def _retarget(
     raise ToolError(message, path=source.path.text)
 
 
-def _with_text(link: Link, edit: Edit[bytes]) -> Edit[bytes]:
+def _with_text(data: bytes, link: Link, edit: Edit[bytes]) -> Edit[bytes]:
     """Return the edit with the old target as display text if a wikilink has no display text."""
     if link.kind != "wikilink" or link.display is not None or link.subpath:
         return edit
-    separator = "\\|" if link.form == "table" else "|"
+    separator = "\\|" if _is_in_table(data, link) else "|"
     return edit._replace(new=edit.new + f"{separator}{link.target}".encode())
+
+
+def _is_in_table(data: bytes, link: Link) -> bool:
+    """Return whether a pipe in a wikilink would end the cell of a table."""
+    end = data.find(b"\n", link.end)
+    if b"|" not in data[data.rfind(b"\n", 0, link.start) + 1 : end if end >= 0 else len(data)]:
+        return False
+    piped = apply(data, [Edit(link.target_end, link.target_end, b"|x")])
+    return not any(other.start == link.start and other.target for other in links_in(piped))
 
 
 def _warnings(
