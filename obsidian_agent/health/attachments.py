@@ -9,9 +9,10 @@ from urllib.parse import unquote_to_bytes
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.health.finding import HealthFinding, Repair
+from obsidian_agent.health.name_evidence import attachment_key
 from obsidian_agent.health.notes import delete
 from obsidian_agent.health.survey import VaultSurvey
-from obsidian_agent.vault.links.graph import ATTACHMENTS
+from obsidian_agent.vault.links.graph import ATTACHMENTS, means_note
 from obsidian_agent.vault.paths.path import VaultPath
 
 _MAX_TEXT_FILE: Final = 1 << 20
@@ -31,7 +32,16 @@ def unused_attachments(survey: VaultSurvey) -> Iterator[HealthFinding]:
             file = survey.resolver.resolve(target, source)
             if file is not None:
                 used.add(file)
-    unused = [file for file in candidates if file not in used]
+    # A broken embed may mean one of them.
+    missing = {
+        attachment_key(target.rpartition("/")[2])
+        for files in survey.targets.values()
+        for target, file in files.items()
+        if file is None and not means_note(target)
+    }
+    unused = [
+        file for file in candidates if file not in used and attachment_key(file.name) not in missing
+    ]
     mentioned = _mentioned(survey, {file.name for file in unused})
     for file in unused:
         if file.name not in mentioned:

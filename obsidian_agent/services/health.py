@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable, Collection
 from datetime import datetime
@@ -16,7 +17,7 @@ from msgspec.json import decode
 
 from obsidian_agent.errors import ConfigError, JournalError, VaultError
 from obsidian_agent.health.finding import KINDS, FindingKind, HealthReport
-from obsidian_agent.health.survey import RULES_FILE, HealthSettings, PropertyRule
+from obsidian_agent.health.survey import RULES_FILE, HealthSettings, PropertyRule, RenamedFile
 from obsidian_agent.journal.reader import JournalReader
 from obsidian_agent.journal.state_folder import find
 from obsidian_agent.services.run_context import note_settings
@@ -43,9 +44,12 @@ _GIT: Final = (
 _GIT_VERSIONS: Final = ("log", "--no-ext-diff", "--format=%H", f"--max-count={_MAX_VERSIONS}")
 _GIT_LOG: Final = (
     "log", "--no-ext-diff", "--no-textconv", "--diff-filter=R", "-M", "--name-status",
-    "--format=", "-z", "--relative", "--", ".",
+    "--format=%H", "-z", "--relative", "--", ".",
 )  # fmt: skip
 """Lists renames and starts no program that the repository names."""
+
+_SAME_TEXT: Final = "R100"
+"""The status of a file that was renamed and not changed."""
 
 
 class _Rules(Struct, forbid_unknown_fields=True):
@@ -57,7 +61,7 @@ class _Rules(Struct, forbid_unknown_fields=True):
 def health_settings(store: VaultStore, state: Path, now: datetime) -> HealthSettings:
     """Return what the examination of a vault depends on in addition to its files."""
 
-    def renames() -> list[tuple[str, str]]:
+    def renames() -> list[RenamedFile]:
         return [*_journal_renames(state, store), *git_renames(store.real_path)]
 
     return HealthSettings(
@@ -67,6 +71,7 @@ def health_settings(store: VaultStore, state: Path, now: datetime) -> HealthSett
         property_types=_property_types(store.obsidian_config("types")),
         property_rules=_property_rules(store),
         renames=renames,
+        text_before=lambda commit, path: _git_text(store.real_path, f"{commit}^", path) or b"",
         old_versions=lambda path: old_versions(state, store, path),
     )
 
@@ -103,29 +108,34 @@ def _property_types(document: object) -> dict[str, str]:
     return {name.lower(): kind for name, kind in types.items() if isinstance(kind, str)}
 
 
-def _journal_renames(state: Path, store: VaultStore) -> list[tuple[str, str]]:
+def _journal_renames(state: Path, store: VaultStore) -> list[RenamedFile]:
     try:
         with JournalReader.open(state, store) as journal:
             entries = journal.history(_MAX_RUNS)
     except JournalError:
         return []
-    return [pair for entry in entries if not entry.undone for pair in entry.effects.renamed]
+    return [
+        RenamedFile(*pair)
+        for entry in entries
+        if not entry.undone
+        for pair in entry.effects.renamed
+    ]
 
 
-def git_renames(vault: str) -> list[tuple[str, str]]:
+def git_renames(vault: str) -> list[RenamedFile]:
     """Return the renames that git knows, the newest first; none without git or a repository."""
     output = _git(vault, *_GIT_LOG)
     if output is None:
         return []
-    fields = output.decode("utf-8", "surrogateescape").split("\0")
-    renames: list[tuple[str, str]] = []
-    position = 0
-    while position + 2 < len(fields):
-        if fields[position].strip().startswith("R"):
-            renames.append((fields[position + 1], fields[position + 2]))
-            position += 3
-        else:
-            position += 1
+    fields = iter(output.decode("utf-8", "surrogateescape").split("\0"))
+    renames: list[RenamedFile] = []
+    commit = ""
+    for field in map(str.strip, fields):
+        if re.fullmatch(r"R\d+", field):
+            old, new = next(fields, ""), next(fields, "")
+            renames.append(RenamedFile(old, new, commit if field == _SAME_TEXT else ""))
+        elif field:
+            commit = field
     return renames
 
 
@@ -184,8 +194,12 @@ def _journal_versions(state: Path, store: VaultStore, path: str) -> list[bytes]:
 def _git_versions(vault: str, path: str) -> list[bytes]:
     log = _git(vault, *_GIT_VERSIONS, "--", f":(literal){path}")
     commits = log.decode("ascii", "ignore").split() if log is not None else []
-    contents = (_git(vault, "cat-file", "blob", f"{commit}:./{path}") for commit in commits)
+    contents = (_git_text(vault, commit, path) for commit in commits)
     return [content for content in contents if content is not None]
+
+
+def _git_text(vault: str, commit: str, path: str) -> bytes | None:
+    return _git(vault, "cat-file", "blob", f"{commit}:./{path}")
 
 
 class HealthRecord:

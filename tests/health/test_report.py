@@ -11,7 +11,7 @@ import pytest
 
 from obsidian_agent.health.finding import KINDS, FindingKind, HealthFinding
 from obsidian_agent.health.report import examine
-from obsidian_agent.health.survey import HealthSettings, PropertyRule
+from obsidian_agent.health.survey import HealthSettings, PropertyRule, RenamedFile
 from obsidian_agent.vault.views.disk import DiskView
 from support import MakeVault
 
@@ -38,13 +38,14 @@ def repairs(finding: HealthFinding) -> tuple[bool, list[str]]:
 
 EVIDENCE = {
     "case and punctuation": ({"Kick-off notes.md": ""}, "kickoff notes", "Kick-off notes"),
-    "emoji": ({"🌱 Garden.md": ""}, "Garden", "🌱 Garden"),
+    "emoji": ({"🌱 Garden bed.md": ""}, "Garden bed", "🌱 Garden bed"),
     "an alias": (
         {"Ada Lovelace.md": "---\naliases: [Ada L]\n---\n"},
         "Ada L",
         "Ada Lovelace|Ada L",
     ),
     "the title": ({"n1.md": "# Orange cake\n"}, "Orange cake", "n1|Orange cake"),
+    "a title with the name": ({"Cake.md": "# Orange cake\n"}, "Orange cake", "Cake|Orange cake"),
 }
 
 
@@ -102,13 +103,43 @@ UNCERTAIN = {
     "Notes": {"Call Tom.md": "# Notes\n"},
     "Projects/Gamma/Log": {"Projects/Alpha/Log.md": ""},
     "A/B test": {"Other/B test.md": ""},
+    "Re-creation": {"Recreation.md": ""},
+    "Not able": {"Notable.md": ""},
+    "Log": {"🍌 Log.md": ""},
+    "Busse": {"Buße.md": ""},
+    "Trinken in Massen": {"Trinken in Maßen.md": ""},
+    "apple": {"Apple Inc.md": "---\naliases: [Apple]\n---\n"},
+    "Meeting notes": {"2026-05-04 Anna.md": "# Meeting notes\n"},
+    "Yearly plan": {"2026-05-04.md": "# Yearly plan\n"},
+    "Data plan": {"Data-plan.md": "", "Budget.md": "---\naliases: [Data plan]\n---\n"},
+    "Old name": {"P.md": "---\naliases: [Old name]\n---\n", "n1.md": "# Old name\n"},
+    "Lucia": {"L. Mar.md": "---\naliases: [Lucía]\n---\n"},
 }
 
 
 @pytest.mark.parametrize("name", UNCERTAIN)
 def test_a_name_that_may_be_another_is_a_question(found: Examine, name: str) -> None:
     (finding,) = found({"A.md": f"[[{name}]]", **UNCERTAIN[name]}, "unresolved-link")
-    assert repairs(finding)[0] is False
+    preselected, titles = repairs(finding)
+    assert preselected is False
+    assert len([title for title in titles if "→" in title]) == len(UNCERTAIN[name])
+
+
+OTHERS = {
+    "Ideas 🔥": "Ideas 💡",
+    "🇫🇷 Trip": "🇩🇪 Trip",
+    "C++ basics": "C basics",
+    "A+ grades": "A grades",
+    "New person": "Templates/Person",
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_another_name_is_not_offered(found: Examine, name: str) -> None:
+    alias = f"---\naliases: [{name}]\n---\n" if "/" in OTHERS[name] else ""
+    files = {"A.md": f"[[{name}]]", f"{OTHERS[name]}.md": alias}
+    (finding,) = found(files, "unresolved-link", templates="Templates")
+    assert not any("→" in title for title in repairs(finding)[1])
 
 
 def test_a_name_with_other_numbers_is_not_offered(found: Examine) -> None:
@@ -130,16 +161,39 @@ def test_a_tie_is_a_question(found: Examine) -> None:
     ]
 
 
-def test_a_rename_is_followed_to_the_present_path(found: Examine) -> None:
-    def renames() -> list[tuple[str, str]]:
-        return [("B/Second.md", "C/Third.md"), ("First.md", "B/Second.md")]
-
-    files = {"A.md": "[[First]]", "C/Third.md": ""}
-    (finding,) = found(files, "unresolved-link", renames=renames)
+@pytest.mark.parametrize(
+    ("renames", "before", "preselected"),
+    [
+        ([("B/Second.md", "C/Third.md", "2"), ("First.md", "B/Second.md", "1")], "[[First]]", True),
+        ([("B/Second.md", "C/Third.md", ""), ("First.md", "B/Second.md", "1")], "[[First]]", False),
+        ([("First.md", "C/Third.md", "1")], "no link yet", False),
+        ([("First.md", "C/Third.md", "2"), ("First.md", "D.md", "1")], "[[First]]", False),
+        ([("First.md", "C/Third.md", "")], "[[First]]", False),
+    ],
+)
+def test_a_rename_is_followed_to_the_present_path(
+    found: Examine, renames: list[tuple[str, str, str]], before: str, preselected: bool
+) -> None:
+    (finding,) = found(
+        {"A.md": "[[First]]", "C/Third.md": ""},
+        "unresolved-link",
+        renames=lambda: [RenamedFile(*rename) for rename in renames],
+        text_before=lambda commit, path: before.encode() if commit == "1" else b"",
+    )
     assert repairs(finding) == (
-        True,
+        preselected,
         ["[[First]] → [[Third|First]]", "Create First.md", "Turn the link into plain text"],
     )
+
+
+def test_a_note_from_the_same_template_is_no_renamed_one(found: Examine) -> None:
+    (finding,) = found(
+        {"A.md": "[[Meeting ACME]]", "Meeting Globex.md": ""},
+        "unresolved-link",
+        renames=lambda: [RenamedFile("Meeting ACME.md", "Meeting Globex.md", "1")],
+        text_before=lambda commit, path: b"[[Meeting ACME]]",
+    )
+    assert repairs(finding)[0] is False
 
 
 def test_placeholders_and_templates_are_no_damage(found: Examine) -> None:
@@ -166,6 +220,22 @@ def test_a_missing_picture_is_found_by_its_file_name(found: Examine) -> None:
     cat, dog = found(files, "missing-attachment")
     assert repairs(cat) == (False, ["[[old/cat.png]] → [[cat.png]]"])
     assert dog.repair is None
+
+
+def test_a_picture_with_another_spelling_is_offered_and_not_deleted(found: Examine) -> None:
+    files = {"A.md": "![[Gel-3.png]] ![[gel 4.jpeg]]", "x/gel 3.png": "x", "gel 4.jpg": "x"}
+    first, second = found(files, "missing-attachment", "unused-attachment")
+    assert repairs(first) == (False, ["[[Gel-3.png]] → [[gel 3.png]]"])
+    assert repairs(second) == (False, ["[[gel 4.jpeg]] → [[gel 4.jpg|gel 4.jpeg]]"])
+
+
+def test_files_of_one_name_are_told_apart_by_their_paths(found: Examine) -> None:
+    files = {"A.md": "![[img/logo.png]]", "a/logo.png": "x", "b/logo.png": "x"}
+    (finding,) = found(files, "missing-attachment")
+    assert repairs(finding)[1] == [
+        "Link “img/logo.png” to a/logo.png",
+        "Link “img/logo.png” to b/logo.png",
+    ]
 
 
 def test_a_name_is_clear_in_its_own_folder_and_for_a_note_of_the_root(found: Examine) -> None:

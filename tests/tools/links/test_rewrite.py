@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.vault.markdown.note import links_in
 
 FILES = {
     "Home.md": "",
@@ -217,3 +218,14 @@ def test_a_picture_whose_name_is_there_twice_gets_its_path(bench):
     )
     vault.run("vault.retargetLinks", **{"from": "old.png", "to": "A/p.png"})
     assert vault.text("n.md") == "![[A/p.png]] [x](A/p.png)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["| a | b |\n| - | - |\n| {} | x |\n", "a | b\n- | -\n{} | x\n", "see {} | x\n"],
+)
+def test_a_kept_text_does_not_end_the_cell_of_a_table(bench, text):
+    vault = bench({"A.md": text.format("[[ATP]]"), "Adenosine.md": ""})
+    vault.run("vault.retargetLinks", name="ATP", to="Adenosine.md", keepText=True)
+    (link,) = links_in(vault.text("A.md").encode())
+    assert (link.target, link.display) == ("Adenosine", "ATP")

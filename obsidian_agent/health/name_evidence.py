@@ -1,0 +1,316 @@
+"""The files that a name without a file may mean, by what speaks for each of them."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Final
+
+from msgspec import Struct
+
+from obsidian_agent.errors import PathRefused
+from obsidian_agent.health.names import has_date, is_date, without_accents
+from obsidian_agent.health.survey import RenamedFile, VaultSurvey
+from obsidian_agent.vault.links.graph import ATTACHMENTS, unresolved_name
+from obsidian_agent.vault.links.resolve import link_key, target_name
+from obsidian_agent.vault.links.spelling import folder_fits, spelling_key
+from obsidian_agent.vault.markdown.model import Link
+from obsidian_agent.vault.markdown.note import links_in, scan_lossy
+from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
+
+_MAX_SIMILAR: Final = 5
+_WORD: Final = re.compile(r"\w+")
+_TITLE: Final = re.compile(rb"\n# +(.+?)[ \t#]*\r?(?=\n|\Z)")
+_NOT_SIMILAR: Final = re.compile(r"\d+|[+#]+")
+_NO_WORD: Final = re.compile(r"\w*\d\w*|\w|Untitled", re.IGNORECASE)
+_LONG: Final = 10
+"""Letters of a name from which on it does not matter where its words are divided."""
+_SUFFIXES: Final = {".jpeg": ".jpg", ".tiff": ".tif"}
+
+
+class LostLink(Struct, frozen=True):
+    """A name without a file in one note: the link as written first, and its line."""
+
+    source: VaultPath
+    name: str
+    link: Link
+
+    @property
+    def last_name(self) -> str:
+        """The name without folders."""
+        return self.name.rpartition("/")[2]
+
+
+class Match(Struct, frozen=True):
+    """A file that a name may mean, and why. `is_certain`: that speaks for no other file."""
+
+    file: VaultPath
+    reason: str
+    is_certain: bool
+
+
+class NameEvidence:
+    """The files that missing names may mean."""
+
+    def __init__(self, survey: VaultSurvey, missing: Iterable[LostLink]) -> None:
+        self.survey = survey
+        self._missing_keys: set[str] = set()
+        self._folders: dict[str, list[str]] = defaultdict(list)
+        """The folders of the notes with links by a missing name."""
+        for lost in missing:
+            self._missing_keys.add(spelling_key(lost.last_name))
+            self._folders[link_key(lost.name)].append(lost.source.parent.text)
+        self._similar: dict[str, list[VaultPath]] = {}
+
+    def folder_of_new(self, lost: LostLink) -> str:
+        """Return the folder for the note that is missing: one for all links with its name."""
+        folder = self.survey.settings.new_notes
+        if folder is not None:
+            return folder
+        return posixpath.commonpath(self._folders[link_key(lost.name)])
+
+    def of(self, lost: LostLink) -> list[Match]:
+        """Return each file that something speaks for, with the strongest evidence, that first."""
+        matches: dict[VaultPath, Match] = {}
+        for match in self._matches(lost):
+            matches.setdefault(match.file, match)
+        return list(matches.values())
+
+    def _matches(self, lost: LostLink) -> Iterator[Match]:
+        name = lost.last_name
+        # In "Q/A" the slash is no folder.
+        if "/" in lost.name and len(name) > 1:
+            for file in self.survey.index.files_named(target_name(lost.link.target)):
+                if file.is_note and self.survey.is_examined(file):
+                    fits = folder_fits(lost.link.target, lost.source, file)
+                    yield Match(file, "the same name in another folder", fits)
+        key = spelling_key(name)
+        may_be_spelled = bool(key) and not is_date(name)
+        if may_be_spelled:
+            for file in self._spellings.get(key, ()):
+                if not _have_other_emoji(name, file.stem):
+                    reason = "the same name but for case, spaces, punctuation or emoji"
+                    yield Match(file, reason, _fits(lost, file, file.stem))
+            for file, alias in self._aliases.get(key, ()):
+                if not _have_other_emoji(name, alias):
+                    # An alias that is one word, such as "AI", is one in this spelling only.
+                    is_certain = alias == name or len(_words(alias)) > 1
+                    is_certain = is_certain and _fits(lost, file, alias)
+                    yield Match(file, "an alias of that note", is_certain)
+        if renamed := self._renamed(lost):
+            yield renamed
+        if may_be_spelled:
+            for file, title in self._titles.get(key, ()):
+                is_certain = _fits(lost, file, title) and self._is_name(title, file)
+                # A title of one word, such as "Notes", is that of many notes.
+                is_certain = is_certain and ("/" in lost.link.target or len(_words(name)) > 1)
+                yield Match(file, "the title in that note", is_certain)
+
+    def similar(self, lost: LostLink) -> list[VaultPath]:
+        """Return notes with a similar name or alias, which are never more than candidates."""
+        name = lost.last_name
+        if is_date(name):
+            return []
+        if name not in self._similar:
+            self._similar[name] = self._named_alike(name)
+        return self._similar[name]
+
+    def _named_alike(self, name: str) -> list[VaultPath]:
+        from rapidfuzz import fuzz, process
+
+        by_name = self._plain_names.get(_digits(name), {})
+        matches = process.extract(
+            without_accents(spelling_key(name)),
+            by_name.keys(),
+            scorer=fuzz.ratio,
+            score_cutoff=80,
+            limit=_MAX_SIMILAR,
+        )
+        files = dict.fromkeys(file for key, _, _ in matches for file in by_name[key])
+        return [file for file in files if not _have_other_emoji(name, file.stem)]
+
+    @cached_property
+    def attachments(self) -> dict[str, list[VaultPath]]:
+        """The attachments by their keys."""
+        files: dict[str, list[VaultPath]] = defaultdict(list)
+        for file in self.survey.files:
+            if file.suffix in ATTACHMENTS:
+                files[attachment_key(file.name)].append(file)
+        return files
+
+    @cached_property
+    def _spellings(self) -> dict[str, list[VaultPath]]:
+        notes: dict[str, list[VaultPath]] = defaultdict(list)
+        for note in self.survey.notes:
+            notes[spelling_key(note.stem)].append(note)
+        return notes
+
+    @cached_property
+    def _aliases(self) -> dict[str, list[tuple[VaultPath, str]]]:
+        aliases: dict[str, list[tuple[VaultPath, str]]] = defaultdict(list)
+        for note in self.survey.notes:
+            for alias in self.survey.facts[note].aliases:
+                aliases[spelling_key(alias)].append((note, alias))
+        return aliases
+
+    @cached_property
+    def _plain_names(self) -> dict[str, dict[str, list[VaultPath]]]:
+        """The notes by their names and aliases, by what never counts as similar in those."""
+        names: dict[str, dict[str, list[VaultPath]]] = defaultdict(dict)
+        for note in self.survey.notes:
+            for name in (note.stem, *self.survey.facts[note].aliases):
+                key = without_accents(spelling_key(name))
+                names[_digits(name)].setdefault(key, []).append(note)
+        return names
+
+    @cached_property
+    def _titles(self) -> dict[str, list[tuple[VaultPath, str]]]:
+        """The notes by their first heading, if it is of the first level."""
+        titles: dict[str, list[tuple[VaultPath, str]]] = defaultdict(list)
+        for note in self.survey.notes:
+            if title := self._title(note):
+                titles[spelling_key(title)].append((note, title))
+        return titles
+
+    def _title(self, note: VaultPath) -> str:
+        """Return a note's title if it is a missing name, else ""."""
+        data = self.survey.index.text(note)
+        # A pattern that begins with a text is found much faster than one with `^`.
+        match = _TITLE.search(b"\n" + data) if isinstance(data, bytes) else None
+        if match is None or not isinstance(data, bytes):
+            return ""
+        title = match[1].decode("utf-8", "replace")
+        if spelling_key(title) not in self._missing_keys:
+            return ""
+        first = next(iter(scan_lossy(data).headings), None)
+        return title if first is not None and first.level == 1 else ""
+
+    def _is_name(self, title: str, note: VaultPath) -> bool:
+        """Return whether a title is the name of a note, and not of many, as "Meeting notes" is.
+
+        The name of its file says nothing or is part of the title, or it is a property, too.
+        """
+        if spelling_key(note.stem) in spelling_key(title):
+            return True
+        own = self.survey.facts[note].properties.get("title")
+        if isinstance(own, str) and spelling_key(own) == spelling_key(title):
+            return True
+        return not has_date(note.stem) and all(map(_NO_WORD.fullmatch, _WORD.findall(note.stem)))
+
+    @cached_property
+    def _moves(self) -> dict[str, list[RenamedFile]]:
+        """The renames, the newest first, by the old path without case."""
+        moves: dict[str, list[RenamedFile]] = defaultdict(list)
+        for rename in self.survey.settings.renames():
+            moves[link_key(rename.old)].append(rename)
+        return moves
+
+    @cached_property
+    def _old_names(self) -> dict[str, list[str]]:
+        names: dict[str, list[str]] = defaultdict(list)
+        for old in self._moves:
+            names[old.rpartition("/")[2]].append(old)
+        return names
+
+    def _renamed(self, lost: LostLink) -> Match | None:
+        """Return the present path of the only file that had this name.
+
+        It is certain if git saw the link before it saw the rename, and nothing but the rename.
+        """
+        name = f"{link_key(lost.name)}.md"
+        olds = [
+            old
+            for old in self._old_names.get(name.rpartition("/")[2], [])
+            if old == name or old.endswith(f"/{name}")
+        ]
+        files = {file: renames for old in olds for file, renames in self._followed(old)}
+        if len(files) != 1:
+            return None
+        ((file, renames),) = files.items()
+        is_certain = (
+            len(olds) == 1
+            and all(rename.commit for rename in renames)
+            and len(self._moves[olds[0]]) == 1
+            and not _name_other_things(lost.last_name, file.stem)
+            and self._had_link(lost, renames[0])
+        )
+        return Match(file, "the note had this name before it was renamed", is_certain)
+
+    def _followed(self, old: str) -> Iterator[tuple[VaultPath, list[RenamedFile]]]:
+        """Yield the file that was renamed from `old`, over all later renames, if it is there."""
+        renames: list[RenamedFile] = []
+        path = old
+        while self._moves.get(link_key(path)) and len(renames) < len(self._moves):
+            renames.append(self._moves[link_key(path)][0])
+            path = renames[-1].new
+        try:
+            entry = self.survey.view.locate(parse(path, PathUse.READ))
+        except PathRefused:
+            return
+        if entry is not None and entry.kind == "file":
+            yield entry.path, renames
+
+    def _had_link(self, lost: LostLink, rename: RenamedFile) -> bool:
+        """Return whether a note had its link before a file was renamed."""
+        before = self.survey.settings.text_before(rename.commit, lost.source.text)
+        name = link_key(lost.name)
+        return any(link_key(unresolved_name(link.target)) == name for link in links_in(before))
+
+
+def attachment_key(name: str) -> str:
+    """Return the name of an attachment without case, spaces, punctuation and accents."""
+    stem, suffix = posixpath.splitext(name)
+    suffix = suffix.lower()
+    return without_accents(spelling_key(stem)) + _SUFFIXES.get(suffix, suffix)
+
+
+def _fits(lost: LostLink, file: VaultPath, actual: str) -> bool:
+    """Return whether a name, with its folders, can only mean the file that is called `actual`."""
+    return folder_fits(lost.link.target, lost.source, file) and _is_same(lost.last_name, actual)
+
+
+def _is_same(name: str, actual: str) -> bool:
+    """Return whether two names with one spelling key are one name.
+
+    They are not if one word differs in more than case ("Re-sign" and "Resign", ".NET" and "Net"),
+    has an emoji in one of them ("Log"), or is written with ß.
+    """
+    if ("ß" in name.lower()) != ("ß" in actual.lower()):
+        return False
+    words, own_words = _words(name), _words(actual)
+    if min(len(words), len(own_words)) == 1:
+        return _folded(name) == _folded(actual)
+    return words == own_words or len(spelling_key(name)) >= _LONG
+
+
+def _folded(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def _words(name: str) -> list[str]:
+    return [spelling_key(word) for word in _WORD.findall(unicodedata.normalize("NFKC", name))]
+
+
+def _have_other_emoji(name: str, actual: str) -> bool:
+    """Return whether both names have emoji, which differ."""
+    emoji, own_emoji = _emoji(name), _emoji(actual)
+    return bool(emoji and own_emoji) and emoji != own_emoji
+
+
+def _emoji(name: str) -> list[str]:
+    return [character for character in name if unicodedata.category(character) == "So"]
+
+
+def _name_other_things(name: str, actual: str) -> bool:
+    """Return whether names have words in common, and each has one that the other has not."""
+    words, own_words = set(_words(name)), set(_words(actual))
+    return bool(words & own_words and words - own_words and own_words - words)
+
+
+def _digits(name: str) -> str:
+    """Return the parts of a name that never count as similar: numbers, `+` and `#`."""
+    return " ".join(_NOT_SIMILAR.findall(name))
