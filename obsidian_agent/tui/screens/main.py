@@ -166,6 +166,9 @@ class MainScreen(
         yield self.panes
         yield KeyFooter()
 
+    def on_resize(self) -> None:
+        self.refresh_bindings()  # only a wide screen offers the zoom
+
     def on_mount(self) -> None:
         self._gc_policy.start()
         self.signals.setting_changed.subscribe(self, self._setting_changed)
