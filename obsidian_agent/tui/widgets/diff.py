@@ -122,7 +122,10 @@ class DiffView(ScrollView, can_focus=True):
 
     def _layout(self) -> None:
         self._strips.clear()
+        self._rows = []
         width = self.scrollable_content_region.width
+        if not width:
+            return  # the size comes with the first layout
         if self._is_split:
             self._rows = list(self._split_rows((width - 1) // 2 - self._digits - 3))
         else:
