@@ -14,6 +14,9 @@ from unittest.mock import patch
 
 from msgspec.structs import replace
 from textual import _wait
+from textual.css import stylesheet
+from textual.css.parse import parse
+from textual.css.tokenize import tokenize_values
 from textual.dom import DOMNode
 from textual.pilot import Pilot, WaitForScreenTimeout
 from textual.screen import Screen
@@ -72,6 +75,9 @@ LATE = 60.0
 FRAME = 0.02
 """Seconds after which Textual has drawn a change (1/60) and followed another size (1/120)."""
 
+LOOK = 0.004
+"""Seconds between two looks at the app."""
+
 PATIENCE = 60.0
 """Seconds after which a test gives up; only a very busy machine needs more than one."""
 
@@ -81,6 +87,30 @@ assert vars(_wait).keys() >= {"SLEEP_GRANULARITY", "SLEEP_IDLE"}, (
 _wait.SLEEP_GRANULARITY, _wait.SLEEP_IDLE = 0.002, 0.001
 # Textual's pilot waits for 20 ms of an idle process, two or three times per key, and up to a second
 # while other work runs. `settle` asks the app itself.
+
+
+_variables: dict[object, dict[str, Any]] = {}
+_rules: dict[object, list[Any]] = {}
+
+
+def _tokenize_once(variables: dict[str, str]) -> dict[str, Any]:
+    key = tuple(variables.items())
+    if key not in _variables:
+        _variables[key] = tokenize_values(variables)
+    return _variables[key]
+
+
+def _parse_once(*source: Any, **options: Any) -> list[Any]:
+    variables, *others = options.values()
+    key = (source, id(variables), *others)
+    if key not in _rules:
+        _rules[key] = list(parse(*source, **options))
+    return _rules[key]
+
+
+assert {"tokenize_values", "parse"} <= vars(stylesheet).keys()
+vars(stylesheet).update(tokenize_values=_tokenize_once, parse=_parse_once)
+# Textual parses its styles and ours for each app, theme and dialog, and never changes the rules.
 
 
 class Threads(ThreadPoolExecutor):
@@ -187,13 +217,16 @@ class Driver:
         )
 
     async def until(self, true: Callable[[], object]) -> None:
-        """Wait until `true()` holds, and still holds after all ready callbacks have run."""
+        """Wait until `true()` holds, and still holds after everything under way was handled.
+
+        Looking costs little; the pilot, which sends a message to each widget, is asked at the end.
+        """
         end = time.monotonic() + PATIENCE
         while True:
-            # A screen that closes meanwhile never answers the pilot, which gives up after 30 s.
-            with suppress(WaitForScreenTimeout):
-                await self.pilot.pause()
             if true():
+                # A screen that closes meanwhile never answers the pilot, which gives up after 30 s.
+                with suppress(WaitForScreenTimeout):
+                    await self.pilot.pause()
                 for _ in range(20):
                     await asyncio.sleep(0)
                 if true():
@@ -203,6 +236,7 @@ class Driver:
                 raise AssertionError(
                     f"It did not come in {PATIENCE:.0f} s. Workers: {at_work}. The screen:\n{self.screen()}"
                 )
+            await asyncio.sleep(LOOK)
 
     async def finished(self) -> None:
         """Wait until the result of a run is shown, with the keys that it offers."""
@@ -221,6 +255,11 @@ class Driver:
         while self.app.return_code is None:  # noqa: ASYNC110
             assert time.monotonic() < end, "The app goes on."
             await asyncio.sleep(0.02)
+
+    async def resize(self, width: int, height: int) -> None:
+        """Give the terminal another size, and wait until the app has followed it."""
+        await self.pilot.resize_terminal(width, height)
+        await self.settle()
 
     async def send(self, text: str) -> None:
         """Type a message at once and send it."""
