@@ -45,6 +45,7 @@ from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.themes import ANSI, DARK, HIGH_CONTRAST, LIGHT
 from obsidian_agent.tui.widgets.plan_list import PlanList
+from obsidian_agent.tui.widgets.row_list import ChoiceList
 from previews import create as new_file
 from previews import modify, move, previewed, run
 from support import settings_with
@@ -182,6 +183,13 @@ async def tasks(app: Driver) -> None:
 
 
 @screen
+async def actions(app: Driver) -> None:
+    """Without the bar, whose length says how many actions there are."""
+    await app.press("f2")
+    app.app.screen.query_one(ChoiceList).styles.scrollbar_size_vertical = 0
+
+
+@screen
 async def help(app: Driver) -> None:
     """Without the bar, whose length says how many keys and commands there are."""
     await app.press("f1")
@@ -189,7 +197,6 @@ async def help(app: Driver) -> None:
 
 
 SCREENS |= {
-    "actions": keys("f2"),
     "comment": comment,
     "history": keys("f3"),
     "history-files": history_files,
