@@ -9,8 +9,8 @@ from obsidian_agent.errors import ObsidianAgentError, VaultError
 from obsidian_agent.health.conflict_marks import Side, resolved
 from obsidian_agent.health.digests import Digests
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
-from obsidian_agent.health.merge import Merged, common_base, merge_texts
-from obsidian_agent.health.names import has_placeholder
+from obsidian_agent.health.merge import Merged, common_base, is_same_text, merge_texts
+from obsidian_agent.health.names import has_placeholder, names_also
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.frontmatter.properties import edit_properties, read_properties
 from obsidian_agent.vault.paths.path import VaultPath
@@ -92,58 +92,64 @@ class CopyMerges:
         is_certain: bool = False,
         keep_name: bool = False,
     ) -> Repair | None:
-        """Return the merge of a copy, or None if there is no safe one.
+        """Return the ways to settle a copy, the merge first; None if there is no safe one.
 
         A merge without a question is preselected if `is_certain`, which is for copies by their
-        names. With `keep_name` the name of the copy becomes an alias.
+        names. With `keep_name` the name of the copy becomes an alias, if it says anything more.
         """
         survey = self._survey
         if original in self._merged or not original.is_note or not copy.is_note:
             return None
         if copy in survey.linked_files(original):
             return None  # its links would change, and with them the text to merge
+        alias = copy.stem if keep_name and not names_also(copy.stem, original.stem) else ""
         try:
             own, other = survey.view.read(original), survey.view.read(copy)
             if max(len(own), len(other)) > _MAX_MERGED:
                 return None
-            merged = self._merge(original, copy, own, other)
-            text = _with_alias(merged.text, copy.stem) if keep_name else merged.text
+            texts = decode(own, original.text), decode(other, copy.text)
+            merged = self._merge(original, copy, *texts)
+            titles = {merged.text: _merge_title(merged, original, copy)}
+            if not merged.is_clean:
+                titles[texts[0]] = f"Keep {original.name} and delete {copy.name}"
+                titles[texts[1]] = f"Replace {original.name} with {copy.name}"
+            if is_same_text(*texts):
+                titles = {texts[0]: f"Delete {copy.name}, the text is the same"}
+            contents = [_with_alias(text, alias) if alias else text for text in titles]
         except ObsidianAgentError:
             return None
         # In a plan, a placeholder in the text would be taken for a reference.
-        if any(map(has_placeholder, (original.text, copy.text, text))):
+        if any(map(has_placeholder, (original.text, copy.text, *contents))):
             return None
         self._merged.add(original)
-        steps = []
-        if survey.backlinks.get(copy):
-            args = {"from": copy.text, "to": original.text}
-            steps.append(RepairStep("vault.retargetLinks", args))
-        if text.encode() != own:
-            values = {"content": text, "ifMatch": content_hash(own)}
-            steps.append(RepairStep("vault.writeFile", {"path": original.text, **values}))
-        steps.append(RepairStep("vault.delete", {"path": copy.text}))
-        if own == other:
-            title = f"Delete {copy.name}, the text is the same"
-        elif merged.is_clean:
-            title = f"Merge {copy.name} into {original.name} and delete it"
-        else:
-            title = (
-                f"Keep both texts in {original.name}, marked where they differ, "
-                f"and delete {copy.name}"
-            )
-        choice = RepairChoice(title, tuple(steps))
-        return Repair((choice,), preselected=is_certain and merged.is_clean)
+        choices = []
+        for title, content in zip(titles.values(), contents, strict=True):
+            steps = []
+            if survey.backlinks.get(copy):
+                args = {"from": copy.text, "to": original.text}
+                steps.append(RepairStep("vault.retargetLinks", args))
+            if content.encode() != own:
+                values = {"content": content, "ifMatch": content_hash(own)}
+                steps.append(RepairStep("vault.writeFile", {"path": original.text, **values}))
+            steps.append(RepairStep("vault.delete", {"path": copy.text}))
+            choices.append(RepairChoice(title, tuple(steps)))
+        return Repair(tuple(choices), preselected=is_certain and len(choices) == 1)
 
-    def _merge(self, original: VaultPath, copy: VaultPath, own: bytes, other: bytes) -> Merged:
-        texts = decode(own, original.text), decode(other, copy.text)
-        if own == other:
-            return Merged(texts[0], True)
+    def _merge(self, original: VaultPath, copy: VaultPath, own: str, other: str) -> Merged:
         versions = []
         for data in self._survey.settings.old_versions(original.text):
             if len(data) <= _MAX_MERGED:
                 versions.append(data.decode(errors="replace"))
-        base = common_base(versions, *texts)
-        return merge_texts(*texts, base, (original.name, copy.name))
+        base = common_base(versions, own, other)
+        return merge_texts(own, other, base, (original.name, copy.name))
+
+
+def _merge_title(merged: Merged, original: VaultPath, copy: VaultPath) -> str:
+    if merged.is_clean:
+        return f"Merge {copy.name} into {original.name} and delete it"
+    properties = ", with its own properties" if merged.has_other_properties else ""
+    marks = ", marked where they differ" if merged.has_marks else ""
+    return f"Keep both texts in {original.name}{properties}{marks}, and delete {copy.name}"
 
 
 def _with_alias(text: str, name: str) -> str:

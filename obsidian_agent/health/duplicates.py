@@ -8,7 +8,7 @@ from typing import Any, Final
 from obsidian_agent.health.conflicts import CopyMerges
 from obsidian_agent.health.digests import Digests
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
-from obsidian_agent.health.names import is_date
+from obsidian_agent.health.names import is_date, names_also
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.links.spelling import spelling_key
 from obsidian_agent.vault.paths.path import VaultPath
@@ -57,7 +57,8 @@ def _merged(survey: VaultSurvey, survivor: VaultPath, others: Sequence[VaultPath
         }
         missing = properties | missing
         tags += [tag for tag in lost.tags if tag not in facts.tags]
-        if spelling_key(other.stem) != spelling_key(survivor.stem) and not is_date(other.stem):
+        is_new = spelling_key(other.stem) != spelling_key(survivor.stem) and not is_date(other.stem)
+        if is_new and not any(names_also(other.stem, note.stem) for note in (survivor, *others)):
             names.append(other.stem)
         names += [alias for alias in lost.aliases if alias not in facts.aliases]
     steps: list[RepairStep] = []

@@ -1,7 +1,8 @@
 """Three-way merge of a file and its conflict copy: the text by lines, properties by key.
 
 No line is lost silently: one is left out only if the common base has it and one side removed it.
-What both sides changed differently stays twice, in git's conflict marks.
+What both sides changed differently stays twice, in git's conflict marks; of a property, the value
+of the file stays. Blanks at the ends of lines are those of the file.
 """
 
 from __future__ import annotations
@@ -40,14 +41,19 @@ _MIN_LIKENESS: Final = 0.5
 
 
 class Merged(Struct, frozen=True):
-    """A merged text. `is_clean`: the base is known, and no change overlaps with another."""
+    """A merged text. `is_clean`: the base is known, and no change overlaps with another.
+
+    `has_marks`: lines stay twice. `has_other_properties`: some of the copy are left out.
+    """
 
     text: str
     is_clean: bool
+    has_marks: bool = False
+    has_other_properties: bool = False
 
 
 class _Undecided(Exception):
-    """Both sides changed a property, or it cannot be merged by key."""
+    """Both sides changed a property."""
 
 
 def common_base(versions: Sequence[str], own: str, copy: str) -> str | None:
@@ -73,57 +79,85 @@ def common_base(versions: Sequence[str], own: str, copy: str) -> str | None:
 def merge_texts(own: str, copy: str, base: str | None, names: tuple[str, str]) -> Merged:
     """Merge a file with its copy, whose `names` are in the marks of conflicts.
 
-    Properties that cannot be merged by key are merged as lines. The line ends are those of `own`.
+    The line ends are those of `own`.
     """
     newline = newline_of(own)
     copy = with_newlines(copy, newline)
     old = None if base is None else with_newlines(base, newline)
     try:
-        head = _merged_properties(own, copy, old)
-    except (_Undecided, ObsidianAgentError):
-        head = ""
-    else:
-        own, copy = _body(own), _body(copy)
-        old = None if old is None else _body(old)
-    own_lines, copy_lines = split_lines(own), split_lines(copy)
-    merge = _LineMerge(
-        None if old is None else split_lines(old), own_lines, copy_lines, newline, names
-    )
+        head, is_decided = _merged_properties(own, copy, old)
+    except ObsidianAgentError:
+        head, is_decided = _head(own), _head(own) == _head(copy)
+    own_lines = split_lines(_body(own))
+    copy_lines = _with_blanks_of(own_lines, split_lines(_body(copy)))
+    old_lines = None if old is None else _with_blanks_of(own_lines, split_lines(_body(old)))
+    merge = _LineMerge(old_lines, own_lines, copy_lines, newline, names)
     text = head + "".join(merge.lines())
-    return Merged(text, base is not None and merge.conflicts == 0)
+    return Merged(
+        text,
+        is_clean=base is not None and merge.conflicts == 0 and is_decided,
+        has_marks=merge.conflicts > 0,
+        has_other_properties=not is_decided,
+    )
+
+
+def is_same_text(own: str, copy: str) -> bool:
+    """Return whether two texts differ at most in line ends, and in blanks before those."""
+    return _without_blanks(split_lines(own.rstrip())) == _without_blanks(split_lines(copy.rstrip()))
+
+
+def _without_blanks(lines: Sequence[str]) -> list[str]:
+    return [line.rstrip() for line in lines]
+
+
+def _with_blanks_of(own: Sequence[str], lines: Sequence[str]) -> list[str]:
+    """Return lines with the blanks at their ends that the same lines of the file have."""
+    matcher = SequenceMatcher(None, _without_blanks(own), _without_blanks(lines), autojunk=False)
+    result = list(lines)
+    for block in matcher.get_matching_blocks():
+        result[block.b : block.b + block.size] = own[block.a : block.a + block.size]
+    return result
+
+
+def _head(text: str) -> str:
+    """Return the block of properties, "" if there is none."""
+    front = find_frontmatter(text)
+    return "" if front is None else text[: front.body_start]
 
 
 def _body(text: str) -> str:
-    front = find_frontmatter(text)
-    return text if front is None else text[front.body_start :]
+    return text[len(_head(text)) :]
 
 
-def _merged_properties(own: str, copy: str, base: str | None) -> str:
-    """Return the block of properties of both sides, "" if there is none."""
-    front = find_frontmatter(own)
-    if not _comments(copy) <= _comments(own):
-        raise _Undecided
+def _merged_properties(own: str, copy: str, base: str | None) -> tuple[str, bool]:
+    """Return the block of properties of both sides, and whether it has all of them.
+
+    Where both sides have a value of their own, it is that of `own`.
+    """
+    is_decided = _comments(copy) <= _comments(own)
     mine, theirs = read_properties(own), read_properties(copy)
     old = read_properties(base) if base is not None else {}
     changes: dict[str, Any] = {}
     removed: list[str] = []
     for key in dict.fromkeys([*mine, *theirs]):
         before = old.get(key, _MISSING)
-        value = _merged_value(mine.get(key, _MISSING), theirs.get(key, _MISSING), before)
+        value = mine.get(key, _MISSING)
+        try:
+            value = _merged_value(value, theirs.get(key, _MISSING), before)
+        except _Undecided:
+            is_decided = False
         if value is _MISSING and key in mine:
             removed.append(key)
         elif value is not _MISSING and not (key in mine and same(mine[key], value)):
             changes[key] = value
-    text = own[: front.body_start] if front is not None else ""
+    text = _head(own)
     if changes or removed:
         text = edit_properties(text, set=changes, remove=removed)
-    return text
+    return text, is_decided
 
 
 def _comments(text: str) -> set[str]:
-    front = find_frontmatter(text)
-    block = text[: front.body_start] if front is not None else ""
-    return {line.strip() for line in block.splitlines() if "#" in line}
+    return {line.strip() for line in _head(text).splitlines() if "#" in line}
 
 
 def _merged_value(mine: Any, theirs: Any, before: Any) -> Any:

@@ -29,6 +29,12 @@ def has_date(name: str) -> bool:
     return _DATE_WITHIN.search(name) is not None
 
 
+def names_also(name: str, other: str) -> bool:
+    """Return whether a name is longer than one in it: "Copy of Plan", "Plan (old)" and "Plan"."""
+    pattern = rf"(?<!\w){re.escape(other.casefold())}(?!\w)"
+    return len(name) > len(other) and re.search(pattern, name.casefold()) is not None
+
+
 def is_day(text: str) -> bool:
     """Return whether a text is a day of the calendar, as YYYY-MM-DD."""
     try:

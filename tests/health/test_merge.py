@@ -209,12 +209,17 @@ def test_properties_are_merged_by_key():
     ]
 
 
-def test_a_property_that_both_changed_is_a_question():
-    text = "---\nrating: {}\n---\ntext\n"
-    merged = merge_texts(text.format(2), text.format(3), text.format(1), NAMES)
-    assert not merged.is_clean
-    assert "rating: 2\n" in merged.text
-    assert "rating: 3\n" in merged.text
+@pytest.mark.parametrize("other", ["3", "[", "2 # mine"])
+def test_properties_that_cannot_be_merged_stay_without_marks(other):
+    text = "---\nrating: {}\n---\n{}text\n"
+    merged = merge_texts(text.format(2, "own\n"), text.format(other, ""), None, NAMES)
+    assert merged.text == text.format(2, "own\n")
+    assert (merged.is_clean, merged.has_marks, merged.has_other_properties) == (False, False, True)
+
+
+def test_blanks_at_the_ends_of_lines_are_those_of_the_file():
+    merged = merge_texts("one  \ntwo\nthree\n", "one\ntwo \n3\n", "one\ntwo\nthree\n", NAMES)
+    assert (merged.text, merged.is_clean) == ("one  \ntwo\n3\n", True)
 
 
 def test_the_base_is_the_version_that_the_copy_resembles_most():
@@ -282,6 +287,52 @@ def test_a_doubtful_merge_is_offered_only(conflict: Repairs, own, copy, versions
     finding = conflict(own, copy, *versions)
     assert finding.repair is not None
     assert not finding.repair.preselected
+
+
+KEEP = f"Keep Plan.md and delete {COPY}"
+REPLACE = f"Replace Plan.md with {COPY}"
+BOTH = f"Keep both texts in Plan.md{{}}, and delete {COPY}"
+STATUS = "---\nstatus: {}\n---\n{}"
+WAYS = {
+    "blanks": (
+        "one\ntwo  \n",
+        "one\r\ntwo\r\n\r\n",
+        True,
+        [f"Delete {COPY}, the text is the same"],
+    ),
+    "an addition": ("one\n", "one\ntwo\n", False, [REPLACE, KEEP]),
+    "a removal": ("one\ntwo\n", "one\n", False, [KEEP, REPLACE]),
+    "two additions": (
+        "one\nx\n",
+        "two\nx\nthree\n",
+        False,
+        [BOTH.format(", marked where they differ"), KEEP, REPLACE],
+    ),
+    "both ends": ("one\nx\n", "x\ntwo\n", False, [BOTH.format(""), KEEP, REPLACE]),
+    "properties": (STATUS.format("open", "x"), STATUS.format("done", "x"), False, [KEEP, REPLACE]),
+    "all": (
+        STATUS.format("open", "x\ny\n"),
+        STATUS.format("done", "y\nz\n"),
+        False,
+        [BOTH.format(", with its own properties"), KEEP, REPLACE],
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_either_side_of_a_conflict_can_be_kept(conflict: Repairs, way: str) -> None:
+    own, copy, is_clear, titles = WAYS[way]
+    repair = conflict(own, copy).repair
+    assert repair is not None
+    assert (repair.preselected, [choice.title for choice in repair.choices]) == (is_clear, titles)
+    for choice in repair.choices:
+        contents = [step.args["content"] for step in choice.steps if "content" in step.args]
+        if choice.title == REPLACE:
+            assert contents == [copy]
+        elif choice.title == KEEP or is_clear:
+            assert contents == []
+        else:
+            assert contents[0].count("status:") <= 1
 
 
 def test_a_text_with_a_placeholder_is_not_merged(conflict: Repairs) -> None:

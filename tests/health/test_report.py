@@ -361,23 +361,39 @@ def test_a_missing_note_is_created_once_where_obsidian_would(
 
 def test_notes_with_the_same_text_are_merged_into_the_best_linked_one(found: Examine) -> None:
     files = {
-        "Cake 1.md": f"---\nrating: 5\n---\n{PROSE}",
+        "Baking.md": f"---\nrating: 5\n---\n{PROSE}",
         "Cake.md": PROSE,
-        "A.md": "[[Cake]] [[Cake 1]]",
+        "A.md": "[[Cake]] [[Baking]]",
         "B.md": "[[Cake]]",
         "Heads.md": "# Notes\n- [ ] \n",
         "Other heads.md": "# Notes\n- [ ] \n",
     }
     (finding,) = found(files, "duplicate-note")
-    assert (finding.path, finding.subject) == ("Cake.md", "Cake 1.md")
+    assert (finding.path, finding.subject) == ("Cake.md", "Baking.md")
     assert finding.repair is not None
     steps = [(step.tool, step.args.get("path")) for step in finding.repair.choices[0].steps]
     assert steps == [
         ("vault.setFrontmatter", "Cake.md"),
         ("vault.addValues", "Cake.md"),
         ("vault.retargetLinks", None),
-        ("vault.delete", "Cake 1.md"),
+        ("vault.delete", "Baking.md"),
     ]
+
+
+def test_the_names_of_copies_are_no_aliases(found: Examine) -> None:
+    names = ("Kafka", "Kafka 1", "Kafka (old)", "Kafka - Copy", "Kopie von Kafka", "Broker")
+    text = "".join(f"Line {number} says something of its own here.\n" for number in range(12))
+    files = {f"{name}.md": PROSE for name in names}
+    files |= {"Plan.md": text, "Plan (new).md": text.replace("Line 3", "Row 3")}
+    duplicates, similar = found(files, "duplicate-note", "similar-note")
+    assert duplicates.repair is not None
+    steps = [step for choice in duplicates.repair.choices for step in choice.steps]
+    added = [step.args["values"] for step in steps if step.tool == "vault.addValues"]
+    assert added == [["Broker"], ["Kafka"], *[["Kafka", "Broker"]] * 3]
+    assert similar.repair is not None
+    contents = [choice.steps[0].args.get("content", "") for choice in similar.repair.choices]
+    assert len(contents) == 3
+    assert not any("aliases" in content for content in contents)
 
 
 def test_nearly_the_same_text_is_reported_as_similar(found: Examine) -> None:
@@ -408,16 +424,16 @@ def test_notes_about_other_things_in_the_same_words_are_not_similar(found: Exami
 
 def test_similar_notes_are_merged_with_both_texts_and_the_other_name(found: Examine) -> None:
     text = "".join(f"Line {number} says something of its own here.\n" for number in range(12))
-    files = {"Plan.md": text, "Bee plan.md": text.replace("Line 3", "Row 3")}
+    files = {"Bee plan.md": text, "Garden plan.md": text.replace("Line 3", "Row 3")}
     (finding,) = found(files, "similar-note")
     assert finding.repair is not None
     assert not finding.repair.preselected
     write, delete = finding.repair.choices[0].steps
     assert "aliases" in write.args["content"]
-    assert "Bee plan" in write.args["content"]
+    assert "Garden plan" in write.args["content"]
     assert "Line 3 says" in write.args["content"]
     assert "Row 3 says" in write.args["content"]
-    assert delete.args == {"path": "Bee plan.md"}
+    assert delete.args == {"path": "Garden plan.md"}
 
 
 def test_of_nested_tags_the_parent_that_differs_is_reported(found: Examine) -> None:
