@@ -8,8 +8,15 @@ from datetime import date
 from typing import Final
 
 _PLACEHOLDER: Final = re.compile(r"\{\{|<%|\$\{|\$(?:steps|vars)\b")
-_DATE_WITHIN: Final = re.compile(r"(?<!\d)\d{4}[-./]?(?:\d{2}|W\d{2})(?:[-./]?\d{2})?(?!\d)")
-_DATE: Final = re.compile(r"\d{4}[-./]?(?:\d{2}|W\d{2})(?:[-./]?\d{2})?|\d+")
+_WEEK: Final = r"K?W ?\d{2}"
+_PERIOD: Final = (
+    rf"\d{{4}}(?:[-./]?\d{{2}}(?:[-./]?\d{{2}})?|[-./ ]?{_WEEK}(?:[-./]?\d{{2}})?)"
+    rf"|(?<![^\W_]){_WEEK}(?: \d{{4}})?"
+)
+"""A day, a week or a month. German weeks are called KW."""
+
+_PERIOD_WITHIN: Final = re.compile(rf"(?<!\d)(?:{_PERIOD})(?!\d)")
+_DATE: Final = re.compile(rf"{_PERIOD}|\d+")
 _ACCENTS: Final = re.compile(r"(?<=[A-Za-z])[\u0300-\u036f]+")
 """Of other scripts, marks make other letters."""
 
@@ -26,7 +33,7 @@ def is_date(name: str) -> bool:
 
 def has_date(name: str) -> bool:
     """Return whether a name holds a day, a week or a month, as those of dated notes."""
-    return _DATE_WITHIN.search(name) is not None
+    return _PERIOD_WITHIN.search(name) is not None
 
 
 def names_also(name: str, other: str) -> bool:

@@ -23,7 +23,7 @@ from obsidian_agent.health.finding import (
     note_count,
 )
 from obsidian_agent.health.names import has_placeholder, is_day, without_accents
-from obsidian_agent.health.survey import RULES_FILE, PropertyRule, VaultSurvey
+from obsidian_agent.health.survey import RULES_FILE, PropertyRule, ReadDay, VaultSurvey
 from obsidian_agent.vault.index.index import tag_key, tag_within
 from obsidian_agent.vault.paths.path import VaultPath
 
@@ -33,6 +33,9 @@ _MOMENT: Final = re.compile(
 )
 _YEAR_FIRST: Final = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
 _YEAR_LAST: Final = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4})")
+_DAY_IN_DIGITS: Final = re.compile(r"((?:19|20)\d{2})(\d{2})(\d{2})")
+_SHORT_YEAR: Final = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{2})")
+_YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,10})?")
 _BETWEEN_WORDS: Final = re.compile(r"(?<=[^\W\d])[-_\s]+(?=[^\W\d])")
 _CHECKED: Final = {"true": True, "yes": True, "false": False, "no": False}
@@ -40,6 +43,9 @@ _OWN: Final = frozenset(("tags", "tag", "aliases", "alias", "cssclasses", "csscl
 
 _IDENTIFIER: Final = re.compile(r"0\d+|\d{6,}[A-Za-z]?|\d+(?:[-.:/ ]\d+){2,}")
 """Digits that name something, such as an ISBN or a version: as a number they would lose a part."""
+
+_THOUSANDS: Final = re.compile(r"-?[1-9]\d{0,2}[.,]\d{3}")
+"""A number with one separator, which may be that of thousands or of decimals."""
 
 _DECIMAL_COMMA: Final = re.compile(r"(-?(?:0|[1-9]\d{0,14})),(\d{1,2})")
 _ONE_NUMBER: Final = re.compile(r"\D*?(?<![^\W\d_])\d+(?:[.,]\d+)?(?![^\W\d_](?:[\W\d_]|$))\D*")
@@ -56,6 +62,9 @@ _MAX_VALUES: Final = 40
 _MAX_LISTED: Final = 12
 """Different values up to which they are a rule that can be shown, or choices."""
 _CLEAR_MAJORITY: Final = 3
+_CODE: Final = re.compile(r"[\d/\\.:@_#]")
+_MIN_WORD: Final = 4
+"""Letters of a word that is no unit or symbol."""
 
 
 class _Use(NamedTuple):
@@ -84,13 +93,18 @@ def property_types(survey: VaultSurvey) -> Iterator[HealthFinding]:
         ("most other notes", inferred_rules(survey, uses)),
     ):
         for rule in rules:
-            for use in _covered(survey, rule, uses) if rule.type in _CHECKS else ():
+            covered = list(_covered(survey, rule, uses)) if rule.type in _CHECKS else []
+            numbers = sorted(use.value for use in covered if _is_number(use.value))
+            for use in covered:
                 if (use.note, use.name) in reported:
                     continue
                 reported.add((use.note, use.name))
                 if not _CHECKS[rule.type](use.value):
-                    origin = f"{source}{_scope(rule)}"
-                    yield _type_finding(use.note, use.name, use.value, rule.type, origin)
+                    readings = _converted(use.value, rule.type, survey.settings.read_day)
+                    if numbers and all(map(_is_number, readings)):
+                        usual = numbers[len(numbers) // 2]
+                        readings.sort(key=lambda number: abs(number - usual))
+                    yield _type_finding(use, rule.type, f"{source}{_scope(rule)}", readings)
 
 
 def property_rules(survey: VaultSurvey) -> list[PropertyRule]:
@@ -106,7 +120,7 @@ def inferred_rules(survey: VaultSurvey, uses: Mapping[str, list[_Use]]) -> Itera
         if key in declared:
             continue
         rule = PropertyRule(property=all_uses[0].name)
-        if usual := _usual_type(all_uses):
+        if usual := _usual_type(all_uses, survey.settings.read_day):
             yield replace(rule, type=usual, values=_few_values(all_uses))
             continue
         scopes: dict[tuple[str, str], list[_Use]] = defaultdict(list)
@@ -116,7 +130,7 @@ def inferred_rules(survey: VaultSurvey, uses: Mapping[str, list[_Use]]) -> Itera
             for tag in survey.facts[use.note].tags:
                 scopes["", tag].append(use)
         for (folder, tag), members in scopes.items():
-            if usual := _usual_type(members):
+            if usual := _usual_type(members, survey.settings.read_day):
                 values = _few_values(members)
                 yield replace(rule, folder=folder, tag=tag, type=usual, values=values)
 
@@ -233,7 +247,7 @@ def _bare_links(use: _Use) -> HealthFinding:
     )
 
 
-def _usual_type(uses: Sequence[_Use]) -> str | None:
+def _usual_type(uses: Sequence[_Use], read_day: ReadDay) -> str | None:
     """Return the type of most values, if nearly all others can be read as it.
 
     Maps are none of Obsidian's types, and identifiers no numbers.
@@ -242,37 +256,36 @@ def _usual_type(uses: Sequence[_Use]) -> str | None:
     if count < _MIN_READABLE or usual == "map":
         return None
     others = [use.value for use in uses if _type_of(use.value) != usual]
-    if usual == "number" and any(_is_identifier(value) for value in others):
+    if usual == "number" and any(_is_identifier(value, read_day) for value in others):
         return None
-    unreadable = sum(not _reads_as(value, usual) for value in others)
+    unreadable = sum(not _reads_as(value, usual, read_day) for value in others)
     if unreadable and (count < _MIN_NOTES or unreadable * _UNREADABLE > len(uses)):
         return None
     return usual if count > len(others) - unreadable else None
 
 
-def _reads_as(value: Any, usual: str) -> bool:
+def _reads_as(value: Any, usual: str, read_day: ReadDay) -> bool:
     """Return whether a value of another type is one of the usual type in another form."""
-    if _converted(value, usual):
+    if _converted(value, usual, read_day):
         return True
     is_number = usual == "number" and isinstance(value, str)
     return is_number and _ONE_NUMBER.fullmatch(value) is not None
 
 
-def _is_identifier(value: Any) -> bool:
-    if not isinstance(value, str) or _days(value.strip()):
+def _is_identifier(value: Any, read_day: ReadDay) -> bool:
+    if not isinstance(value, str) or _days(value.strip(), read_day):
         return False
     return _IDENTIFIER.fullmatch(value.strip()) is not None
 
 
-def _type_finding(
-    note: VaultPath, name: str, value: Any, expected: str, source: str
-) -> HealthFinding:
+def _type_finding(use: _Use, expected: str, source: str, readings: Sequence[Any]) -> HealthFinding:
+    note, name, value = use
     choices = tuple(
         RepairChoice(
             f"{name}: {_formatted(value)} → {_formatted(converted)}",
             (RepairStep("vault.setFrontmatter", {"path": note.text, "set": {name: converted}}),),
         )
-        for converted in _converted(value, expected)
+        for converted in readings
     )
     kind = {"multitext": "list", "datetime": "date and time"}.get(expected, expected)
     return HealthFinding(
@@ -285,8 +298,10 @@ def _type_finding(
     )
 
 
-def _converted(value: Any, expected: str) -> list[Any]:
+def _converted(value: Any, expected: str, read_day: ReadDay) -> list[Any]:
     """Return a value as another type, in each way it can be read; empty if something is lost."""
+    if expected == "date" and isinstance(value, int) and _DAY_IN_DIGITS.fullmatch(str(value)):
+        value = str(value)
     if expected == "text" and isinstance(value, list) and len(value) == 1:
         return [value[0]] if isinstance(value[0], str) else []
     if expected == "list" and isinstance(value, str):
@@ -295,16 +310,18 @@ def _converted(value: Any, expected: str) -> list[Any]:
     if not isinstance(value, str):
         return []
     text = value.strip()
+    if expected == "number" and _THOUSANDS.fullmatch(text):
+        return [float(text.replace(",", ".")), int(re.sub("[.,]", "", text))]
     if expected == "number" and _NUMBER.fullmatch(text):
         return [float(text) if "." in text else int(text)]
     if expected == "number" and (match := _DECIMAL_COMMA.fullmatch(text)):
         return [float(f"{match[1]}.{match[2]}")]
     if expected == "checkbox" and text.lower() in _CHECKED:
         return [_CHECKED[text.lower()]]
-    return _days(text) if expected == "date" else []
+    return _days(text, read_day) if expected == "date" else []
 
 
-def _days(text: str) -> list[str]:
+def _days(text: str, read_day: ReadDay) -> list[str]:
     """Return the days that a date in another form can mean, such as 3/4/2024."""
     if match := _YEAR_FIRST.fullmatch(text):
         readings = [(match[1], match[2], match[3])]
@@ -312,8 +329,13 @@ def _days(text: str) -> list[str]:
         readings = [(match[4], match[3], match[1]), (match[4], match[1], match[3])]
         # With dots the day is always first.
         readings = readings[:1] if match[2] == "." else readings
+    elif match := _DAY_IN_DIGITS.fullmatch(text):
+        readings = [(match[1], match[2], match[3])]
+    elif match := _SHORT_YEAR.fullmatch(text):
+        readings = [(f"20{match[3]}", match[2], match[1])]
     else:
-        return []
+        in_words = read_day(text) if _YEAR.search(text) else None
+        return [in_words.isoformat()] if in_words is not None else []
     days: list[str] = []
     for year, month, day in readings:
         with contextlib.suppress(ValueError):
@@ -437,9 +459,21 @@ def _value_finding(
         ),
         repair=Repair(
             (_renaming(name, text, usual), _renaming(name, usual, text)),
-            # One letter is a symbol, whose case counts.
-            preselected=is_clear and same_letters and len(text) > 1,
+            preselected=is_clear and same_letters and _differ_as_words(text, usual),
         ),
+    )
+
+
+def _differ_as_words(text: str, other: str) -> bool:
+    """Return whether two spellings differ only in whether their words begin with a capital.
+
+    The case of units, codes, addresses and names of files counts.
+    """
+    pairs = list(zip(text.split(), other.split(), strict=True))
+    return (
+        _CODE.search(text) is None
+        and any(len(word) >= _MIN_WORD for word, _ in pairs)
+        and all(word[1:] == own[1:] for word, own in pairs)
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -16,6 +16,9 @@ from obsidian_agent.vault.links.resolve import LinkResolver, is_relative
 from obsidian_agent.vault.markdown.canvas import CANVAS
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.views.view import VaultView
+
+ReadDay = Callable[[str], date | None]
+"""A reader of a day in words, such as "3 March 2026"."""
 
 RULES_FILE: Final = ".obsidian-agent/properties.json"
 """The file in which a vault has its own rules for properties."""
@@ -63,6 +66,7 @@ class HealthSettings(Struct, frozen=True, kw_only=True):
     renames: Callable[[], list[RenamedFile]] = list
     text_before: Callable[[str, str], bytes] = lambda commit, path: b""
     old_versions: Callable[[str], list[bytes]] = lambda path: []
+    read_day: ReadDay = lambda text: None
     stale_days: int = 730
 
 

@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Collection
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,6 +61,11 @@ class _Rules(Struct, forbid_unknown_fields=True):
 def health_settings(store: VaultStore, state: Path, now: datetime) -> HealthSettings:
     """Return what the examination of a vault depends on in addition to its files."""
 
+    def read_day(text: str) -> date | None:
+        from obsidian_agent.offline.days import parse_day
+
+        return parse_day(text, now.date())
+
     def renames() -> list[RenamedFile]:
         return [*_journal_renames(state, store), *git_renames(store.real_path)]
 
@@ -73,6 +78,7 @@ def health_settings(store: VaultStore, state: Path, now: datetime) -> HealthSett
         renames=renames,
         text_before=lambda commit, path: _git_text(store.real_path, f"{commit}^", path) or b"",
         old_versions=lambda path: old_versions(state, store, path),
+        read_day=read_day,
     )
 
 

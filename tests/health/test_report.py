@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from obsidian_agent.health.finding import KINDS, FindingKind, HealthFinding
 from obsidian_agent.health.report import examine
 from obsidian_agent.health.survey import HealthSettings, PropertyRule, RenamedFile
+from obsidian_agent.offline.days import parse_day
 from obsidian_agent.vault.views.disk import DiskView
 from support import MakeVault
 
@@ -294,6 +295,9 @@ def test_unlinked_notes_come_with_the_names_of_other_notes_in_them(found: Examin
 def test_periodic_notes_templates_and_conflict_copies_need_no_links(found: Examine) -> None:
     files = {
         "2026-01-05.md": PROSE,
+        "2026-W02.md": PROSE + "W02",
+        "2026-KW03.md": PROSE + "KW03",
+        "KW 04 2026.md": PROSE + "KW04",
         "2026-01-06.md": "Read the Other note.",
         "Book.md": "---\nauthor: <% author %>\n---\nx",
         "Other note.md": PROSE,
@@ -516,6 +520,12 @@ DATES = {
     "24.12.2026": ["2026-12-24"],
     "13/04/2026": ["2026-04-13"],
     "3/4/2026": ["2026-04-03", "2026-03-04"],
+    "20260409": ["2026-04-09"],
+    "4.3.26": ["2026-03-04"],
+    "3 March 2026": ["2026-03-03"],
+    "12. März 2026": ["2026-03-12"],
+    "3 March": [],
+    "March 2026": [],
     "2026-13-01": [],
     "tomorrow": [],
 }
@@ -526,9 +536,30 @@ def test_a_date_in_another_form_is_offered_in_each_way_to_read_it(
     found: Examine, text: str
 ) -> None:
     files = {"A.md": f"---\ndue: {text}\n---\n", "B.md": "---\ndue: {{date}}\n---\n"}
-    (finding,) = found(files, "property-type", property_types={"due": "date"})
+    (finding,) = found(
+        files,
+        "property-type",
+        property_types={"due": "date"},
+        read_day=lambda words: parse_day(words, NOW.date()),
+    )
     titles = repairs(finding)[1] if finding.repair is not None else []
-    assert titles == [f"due: “{text}” → “{day}”" for day in DATES[text]]
+    assert [title.rpartition(" → ")[2] for title in titles] == [f"“{day}”" for day in DATES[text]]
+
+
+@pytest.mark.parametrize(
+    ("usual", "text", "readings"),
+    [
+        (range(18200, 88200, 10000), "12.500", [12500, 12.5]),
+        (range(18200, 88200, 10000), "1,280", [1280, 1.28]),
+        ([0.1, 0.2, 0.3, 0.5, 0.6, 0.7], "1.250", [1.25, 1250]),
+        ([0.1, 0.2, 0.3, 0.5, 0.6, 0.7], "0.125", [0.125]),
+    ],
+)
+def test_a_number_with_a_point_is_offered_in_each_way_to_read_it(
+    found: Examine, usual: Sequence[float], text: str, readings: list[float]
+) -> None:
+    (finding,) = found(notes_with("x", *usual, f"'{text}'"), "property-type")
+    assert repairs(finding) == (False, [f"x: “{text}” → {number}" for number in readings])
 
 
 def test_a_list_is_no_text(found: Examine) -> None:
@@ -654,6 +685,12 @@ def test_values_that_differ_in_case_get_the_usual_spelling(found: Examine) -> No
         ("René", "Rene", False),
         ("In Progress", "in progress", True),
         ("C", "c", False),
+        ("MW", "mW", False),
+        ("IT", "it", False),
+        ("5 mg", "5 Mg", False),
+        ("SHH", "Shh", False),
+        ("readme.md", "README.md", False),
+        ("https://x.org/A", "https://x.org/a", False),
     ],
 )
 def test_values_that_differ_in_more_than_case_are_a_question(
