@@ -1,17 +1,17 @@
-"""Days in a sentence: ISO dates, numbers, and words if they are certain, in several languages.
+"""Days and periods in a sentence: ISO dates, numbers and words, in several languages.
 
-Ranges of days are not read; forms have a field for each end.
+A period is a month, a year, or a calendar unit such as “last week”.
 """
 
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from typing import Final
 
 from obsidian_agent.expression import unicode_expression
-from obsidian_agent.offline.words import NEAR, WORD, Stretch, folded, vocabulary
+from obsidian_agent.offline.words import NEAR, WORD, Stretch, Word, folded, vocabulary
 
 _YEAR: Final = (
     "january february march april may june july august september october november december"
@@ -46,6 +46,68 @@ _AWAY: Final = unicode_expression(
     rf"(?P<in>in )?(?P<count>{_COUNT}) (?P<unit>day|week|month|year)s?(?(in)| ago)"
 )
 _WEEKDAY: Final = unicode_expression(rf"(?:(last|next|this|on) )?({'|'.join(WEEKDAYS)})")
+
+
+_UNITS: Final = ("week", "month", "year")
+_RELATIVE: Final = {"thi": 0, "next": 1, "recently": -1}
+"""The distance of a week, month or year, by the senses of the word beside it."""
+_INTRODUCING: Final = frozenset({"in", "befor", "sinc", "of", "on"})
+"""The senses of the words before a month; “may” and “march” are verbs too."""
+_MONTH_NUMBERS: Final = frozenset(map(str, range(1, 13)))
+_YEARS: Final = unicode_expression(r"(?:19|20)\d\d")
+
+
+class Period(Stretch, frozen=True):
+    """Some days in a sentence; the text is the first one, as YYYY-MM-DD, `until` excluded."""
+
+    until: str
+
+
+def periods(spoken: Sequence[Word], bare: str, today: date) -> Iterator[Period]:
+    """Yield the weeks, months and years in a sentence.
+
+    A month without a year is the one nearest to today.
+    """
+    for number, word in enumerate(spoken):
+        before = spoken[number - 1] if number else None
+        after = spoken[number + 1] if number + 1 < len(spoken) else None
+        unit = next((unit for unit in _UNITS if unit in word.senses), None)
+        beside = (word, before, after) if unit else ()
+        for other in (one for one in beside if one is not None):
+            distance = next((_RELATIVE[one] for one in _RELATIVE if one in other.senses), None)
+            if unit is not None and distance is not None:
+                first = shift(_beginning(today, unit), distance, unit)
+                start, end = min(word.start, other.start), max(word.end, other.end)
+                yield _period(start, end, first, unit)
+                break
+        month = next(
+            (position for position, name in enumerate(MONTHS, 1) if name in word.senses), None
+        )
+        end = word.end
+        if word.text in _MONTH_NUMBERS and after is not None and after.text == "月":
+            month, end = int(word.text), after.end
+        is_cued = before is not None and bool(before.senses & _INTRODUCING)
+        year = after if after is not None and _YEARS.fullmatch(after.text) else None
+        is_name = bare[word.start].isupper() or end > word.end
+        if month is not None and (is_cued or year is not None or is_name):
+            months = [date(int(year.text), month, 1)] if year else _near(month, today)
+            first = min(months, key=lambda day: abs((day - today).days + 15))
+            yield _period(word.start, year.end if year else end, first, "month")
+
+
+def _near(month: int, today: date) -> list[date]:
+    return [date(today.year + distance, month, 1) for distance in (-1, 0, 1)]
+
+
+def _beginning(day: date, unit: str) -> date:
+    """Return the first day of the week, month or year of a day."""
+    if unit == "week":
+        return day - timedelta(days=day.weekday())
+    return day.replace(day=1) if unit == "month" else day.replace(month=1, day=1)
+
+
+def _period(start: int, end: int, first: date, unit: str) -> Period:
+    return Period(start, end, first.isoformat(), shift(first, 1, unit).isoformat())
 
 
 def days(text: str, today: date) -> Iterator[Stretch]:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from obsidian_agent.expression import unicode_expression
-from obsidian_agent.offline.days import days, shift
+from obsidian_agent.offline.days import Period, days, periods, shift
 from obsidian_agent.offline.names import Name, NameKind, Surroundings, VaultNames, key_of
 from obsidian_agent.offline.note_set import STATES, Key, Op, Term
 from obsidian_agent.offline.words import (
@@ -67,6 +67,7 @@ _JOINT: Final = unicode_expression("[/-]")
 _GOES_ON: Final = unicode_expression(r"(?<=[\p{L}\p{N}])[/-](?=[\p{L}\p{N}])")
 # Names may end with punctuation: `(draft)`, `C++`, `What?`.
 _CLOSING: Final = unicode_expression(r"(?<=[\p{L}\p{N}\p{M}_])[)\]!?+%*.]+")
+_POSSESSIVE: Final = unicode_expression(r"(?<=\p{L})['’]s(?!\p{L})")
 _TAG: Final = unicode_expression(r"(?<!\S)#([\p{L}\p{N}_/-]*[\p{L}_][\p{L}\p{N}_/-]*)")
 _TOKEN: Final = unicode_expression(rf"(?<![\w#/-])\w+(?:[/-]\w+)+(?![/-]?\w)(?<![{SCRIPTS}])")
 _NUMBERED: Final = unicode_expression(
@@ -151,6 +152,34 @@ class NoteCondition(Stretch, frozen=True):
     term: Term
 
 
+class Comparison(Stretch, frozen=True):
+    """A comparison with a day, a period or a number, and the words before it."""
+
+    op: Op | None
+    before: tuple[Word, ...]
+
+
+def comparing(
+    key: Key | None, op: Op | None, value: Stretch, amount: str | int, name: str | None = None
+) -> Iterator[Term]:
+    """Yield the terms that compare a property, a day or a number of notes with a value.
+
+    Without an operator, a period means its days.
+    """
+    if key is None:
+        return
+    if isinstance(value, Period) and op in (None, ">", "<="):
+        if op != "<=":
+            amount = value.until if op else value.text
+            yield Term(key, amount, ">=", name)
+        if op != ">":
+            yield Term(key, value.until, "<", name)
+    elif key in ("changed", "created", "dated"):
+        yield Term(key, amount, "<" if op in ("<", "<=") else ">=")
+    elif op is not None:
+        yield Term(key, amount, op, name)
+
+
 def is_within(part: Stretch, parts: Collection[Stretch]) -> bool:
     """Return True if a part begins within one of `parts`."""
     return any(other.start <= part.start < other.end for other in parts)
@@ -189,6 +218,12 @@ class Sentence(Struct, frozen=True, dict=True):
     def days(self) -> tuple[Stretch, ...]:
         """The days in the sentence, also within names."""
         return tuple(days(self.bare[:MAX_READ], self.around.context.now.date()))
+
+    @cached_property
+    def periods(self) -> tuple[Period, ...]:
+        """The months, years and the like that are no part of a day or a name."""
+        matches = periods(self.tokens, self.bare, self.around.context.now.date())
+        return tuple(one for one in matches if not is_within(one, (*self.days, *self._matches)))
 
     @cached_property
     def _matches(self) -> tuple[NameMatch, ...]:
@@ -285,6 +320,8 @@ class Sentence(Struct, frozen=True, dict=True):
         for word in reversed(self.between(start, match.start)):
             if _STOP.search(self.bare, word.end, match.start):
                 break
+            if word.negates and _FOLLOWING.match(word.text):
+                break  # it belongs to the name before it: “評価のない映画”
             if word.negates:
                 # The word may belong to a condition: “without tags in Projects”.
                 return "" if is_within(word, self._states) else self.text[word.start : match.end]
@@ -408,6 +445,8 @@ class Sentence(Struct, frozen=True, dict=True):
             own = (match for match in self._matches if is_within(day, [match]))
             if all((match.start, match.end) == (day.start, day.end) for match in own):
                 yield from self._compared(day, day.text)
+        for period in self.periods:
+            yield from self._compared(period, period.text)
         for word in self.tokens:
             if not word.text.isdecimal() or is_within(word, (*self._matches, *self.days)):
                 continue
@@ -419,8 +458,8 @@ class Sentence(Struct, frozen=True, dict=True):
                 ago = shift(self.around.context.now.date(), -int(word.text[:4]), name)
                 yield from self._compared(Stretch(word.start, unit.end, ""), ago.isoformat())
 
-    def _compared(self, value: Stretch, amount: str | int) -> Iterator[NoteCondition]:
-        """Yield the condition by which a word or sign before a day or a number compares."""
+    def comparison(self, value: Stretch) -> Comparison:
+        """Return the word or sign that compares with a day, a period or a number."""
         before = list(self.between(0, value.start))
         while before and before[-1].is_small and before[-1].senses.isdisjoint(_OPERATORS):
             before.pop()
@@ -431,36 +470,43 @@ class Sentence(Struct, frozen=True, dict=True):
             op = sign[1]
             start = sign.start(1)
         elif before and not END.search(self.bare, last, start):
-            cue = before.pop()
+            cue = before[-1]
             op = next((op for word, op in _OPERATORS.items() if word in cue.senses), None)
             op = ">" if cue.text == "after" else op
-            start = cue.start
+            if op is not None:
+                start = before.pop().start
             if op is not None and before and before[-1].negates:
                 op, start = _OPPOSITE[op], before.pop().start
-        if op is None:
+        return Comparison(start, end, self.text[start:end], op, tuple(before))
+
+    def _compared(self, value: Stretch, amount: str | int) -> Iterator[NoteCondition]:
+        """Yield the conditions by which a word or sign before a day or a number compares."""
+        compared = self.comparison(value)
+        op, start, end, before = compared.op, compared.start, compared.end, compared.before
+        if op is None and not isinstance(value, Period):
             return
         owners = (self._owner(match, start, end) for match in self._in_context)
         owner = next(filter(None, owners), None)
         noun, verb = self.after(end), before[-1] if before else None
+        key: Key | None = "property"
         if owner is not None:
-            term = Term("property", amount, op, owner[1])
             start, end = min(start, owner[0].start), max(end, owner[0].end)
         elif isinstance(amount, int):
             nouns = _COUNTED.items()
             key = next((key for word, key in nouns if noun and word in noun.senses), None)
-            if key is None or noun is None:
-                return
-            term, end = Term(key, amount, op), noun.end
+            end = noun.end if noun else end
         else:
             spoken = frozenset().union(*(word.senses for word in before[-2:]))
             times = _change_words().items()
             key = next((key for word, key in times if verb and word in verb.senses), None)
+            if key is None and op is None and noun is not None:  # “letzte Woche geändert”
+                key = next((key for word, key in times if word in noun.senses - {"note"}), None)
+                verb, end = noun, noun.end if key else end
             key = "dated" if key == "changed" and "daily" in spoken else key
-            if key is None or verb is None:
-                return
-            term = Term(key, amount, "<" if op in ("<", "<=") else ">=")
-            start = start if "note" in verb.senses else verb.start
-        yield NoteCondition(start, end, self.text[start:end], term)
+            if verb is not None and verb.start < start and "note" not in verb.senses:
+                start = verb.start
+        for term in comparing(key, op, value, amount, owner[1] if owner else None):
+            yield NoteCondition(start, end, self.text[start:end], term)
 
     def _owner(self, match: NameMatch, start: int, end: int) -> tuple[NameMatch, str] | None:
         """Return a name and its property, if it is beside a comparison: “rating above 4”."""
@@ -740,6 +786,7 @@ def _edges(sentence: str) -> tuple[list[int], list[int]]:
     ends |= {
         end for run in _CLOSING.finditer(sentence) for end in range(run.start() + 1, run.end() + 1)
     }
+    ends |= {match.start() for match in _POSSESSIVE.finditer(sentence)}
     within = {match.start() for match in _GOES_ON.finditer(sentence)}
     for url in URL.finditer(sentence):
         starts -= set(range(url.start(), url.end()))

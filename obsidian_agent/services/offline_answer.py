@@ -13,21 +13,18 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from obsidian_agent.agent.events import Answer, Candidate, Emit, NeedsInput, PlanningResult
-from obsidian_agent.offline.note_set import NoteSet
-from obsidian_agent.offline.words import tokens
+from obsidian_agent.agent.events import Answer, Emit, NeedsInput, PlanningResult
+from obsidian_agent.offline.question import NoteQuery, TaskQuery
 from obsidian_agent.services.offline_planner import OfflinePlanner, OfflineTurn
 from obsidian_agent.vault.index.stop_words import STOP_WORDS
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.planner import PlanRequest
+    from obsidian_agent.offline.question import Question
     from obsidian_agent.offline.search import RecipeSuggestion
 
 LIKELY: Final = 2.0
 """Score from which a recipe is meant, and not only named by a common word."""
-
-MAX_UNUSED: Final = 2
-"""Words of a question that may have no part in the reading that answers it."""
 
 _MARKS: Final = ("?", "？", "؟")
 
@@ -62,8 +59,12 @@ class AnsweringPlanner(Struct, frozen=True):
         verdict = self.offline.decide(request)
         if not isinstance(verdict, NeedsInput) or request.pick is not None:
             return verdict
-        if not request.message.rstrip().endswith(_MARKS) or _is_instruction(self.offline, request):
+        if _is_instruction(self.offline, request):
             return verdict
+        if not request.message.rstrip().endswith(_MARKS):
+            question = self.offline.turn(request).question
+            if question is None or not question.is_certain:
+                return verdict
         answered = answer(self.offline, request)
         return answered if isinstance(answered, Answer) else verdict
 
@@ -71,21 +72,47 @@ class AnsweringPlanner(Struct, frozen=True):
 def answer(planner: OfflinePlanner, request: PlanRequest) -> PlanningResult:
     """Return the answer to a question, or a question with candidates if there is none.
 
-    Only recipes that change nothing are used. An instruction is not answered. May block.
+    Nothing is changed. An instruction is not answered. May block.
     """
     turn = planner.turn(request, questions=True)
     verdict = turn.verdict()
     if not isinstance(verdict, NeedsInput) or request.pick is not None:
         return planner.apply_pick(request, verdict)
+    question = turn.question if not request.params else None
+    if question is not None and question.is_certain:
+        answered = _answered(turn, question)
+        if answered.sources or isinstance(question.query, NoteQuery | TaskQuery):
+            return answered
     if request.params or (not is_question(request.message) and _is_instruction(planner, request)):
         return verdict
-    if answered := _from_readings(turn):
-        return answered
-    if _has_likely_reading(turn):
-        return verdict  # a query is meant, but some word of the question has no part in it
+    if reading := _from_readings(turn):
+        return reading
+    doubtful = _answered(turn, question) if question is not None else None
+    if doubtful is not None and doubtful.sources:
+        return doubtful
     from obsidian_agent.services.passages import from_passages
 
-    return from_passages(planner.view(), request.message) or verdict
+    return from_passages(planner.view(), request.message) or doubtful or verdict
+
+
+def _answered(turn: OfflineTurn, question: Question) -> Answer:
+    """Return the answer to a question, with the words that are not used and the other readings."""
+    from obsidian_agent.services.question_answer import answer_question
+
+    answered = answer_question(question, turn.around)
+    if question.is_certain:
+        return answered
+    unused = " and ".join(f"“{text}”" for text in question.unused)
+    others = [
+        f"{position}. {other.title}"
+        for position, other in enumerate(turn.candidates, 1)
+        if not other.missing and question.notes.query() not in other.values.values()
+        if not other.title.endswith(f": {question.notes.text()}")
+    ]
+    lines = [answered.text, "", f"Not used: {unused}."]
+    if others:
+        lines += ["", f"Or did you mean: {'; '.join(others)}?"]
+    return replace(answered, text="\n".join(lines))
 
 
 def _is_instruction(planner: OfflinePlanner, request: PlanRequest) -> bool:
@@ -107,65 +134,14 @@ def _is_likely(suggestion: RecipeSuggestion | None) -> bool:
     return suggestion is None or (suggestion.worded and suggestion.score >= LIKELY)
 
 
-def _has_likely_reading(turn: OfflineTurn) -> bool:
-    """Return whether some reading has values, and its words name its action."""
-    return any(
-        candidate.values and not candidate.missing and _is_likely(suggestion)
-        for candidate, suggestion in turn.ranked
-    )
-
-
 def _from_readings(turn: OfflineTurn) -> Answer | None:
-    """Return the answer of the best reading, and the titles of the others.
-
-    A complete reading is best. Of the others, the first is answered if few words have no part in
-    it; the answer lists them.
-    """
-    complete = [
-        reading
-        for reading in turn.ranked
-        if not (reading[0].missing or reading[0].doubt) and _is_likely(reading[1])
-        if reading[1] is None or reading[1].complete
-    ]
-    partial = [reading for reading in turn.ranked if _is_almost_complete(reading)][:1]
-    for candidate, suggestion in (*complete, *partial):
-        recipe = next(recipe for recipe in turn.recipes if recipe.name == candidate.recipe)
-        verdict = turn.propose(recipe, candidate.values)
-        if not isinstance(verdict, Answer):
+    """Return the answer of the best complete reading by a recipe."""
+    for candidate, suggestion in turn.ranked:
+        is_complete = suggestion is None or suggestion.complete
+        if candidate.missing or candidate.doubt or not (is_complete and _is_likely(suggestion)):
             continue
-        lines = [verdict.text]
-        if suggestion is not None and suggestion.unused:
-            unused = " and ".join(f"“{text}”" for text in suggestion.unused)
-            lines += ["", f"Not used: {unused}."]
-        others = [
-            f"{position}. {other.title}"
-            for position, other in enumerate(turn.candidates, 1)
-            if other is not candidate
-        ]
-        if others:
-            lines += ["", f"Or did you mean: {'; '.join(others)}?"]
-        return replace(verdict, text="\n".join(lines))
+        recipe = next(recipe for recipe in turn.recipes if recipe.name == candidate.recipe)
+        answered = turn.propose(recipe, candidate.values)
+        if isinstance(answered, Answer):
+            return answered
     return None
-
-
-def _is_almost_complete(reading: tuple[Candidate, RecipeSuggestion | None]) -> bool:
-    """Return whether the words without a part in a reading are few, and none limits it."""
-    candidate, suggestion = reading
-    if suggestion is None or suggestion.guesses or candidate.missing or not candidate.values:
-        return False
-    inputs = suggestion.recipe.inputs.values()
-    assumes = any(spec.kind == "choice" and spec.name not in candidate.values for spec in inputs)
-    # A question about one note asks for its text, unless its words name an action.
-    names_note = any(
-        term.key == "note"
-        for value in suggestion.values.values()
-        if isinstance(value, NoteSet)
-        for term in value.terms
-    )
-    if suggestion.score < LIKELY or ((assumes or names_note) and not suggestion.worded):
-        return False
-    unused = [word for text in suggestion.unused for word in text.split()]
-    limits = any(
-        word.negates or not word.text.isalpha() for text in unused for word in tokens(text)
-    )
-    return not limits and len(unused) <= MAX_UNUSED

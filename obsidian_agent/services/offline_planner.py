@@ -61,6 +61,7 @@ from obsidian_agent.vault.views.view import VaultView
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.planner import PlanRequest
+    from obsidian_agent.offline.question import Question
     from obsidian_agent.offline.search import Menu, RecipeSuggestion
     from obsidian_agent.services.macro import Macro
 
@@ -222,6 +223,17 @@ class OfflineTurn(Struct, frozen=True, dict=True):
             }
             return self.propose(reading.recipe, {**texts, **self.request.params}, certain=True)
         return self._resolve(reading.recipe, reading.values, certain=True)
+
+    @cached_property
+    def question(self) -> Question | None:
+        """The question about names of the vault that the message asks, if it is one."""
+        # Lazy: instructions and exact examples do not need them.
+        from obsidian_agent.offline.question import read_question
+        from obsidian_agent.offline.sentence import Sentence
+
+        return read_question(
+            Sentence(beginning(self.request.message), self.around, self._menu.common)
+        )
 
     def _question(self) -> str:
         if self._readings or any(suggestion.worded for suggestion in self._nearest):

@@ -89,12 +89,12 @@ def test_the_open_note_is_this_note(ask: Ask) -> None:
 
 
 def test_the_best_reading_is_answered_at_once_and_the_others_are_named(ask: Ask) -> None:
-    question = "Is there a note that would link to Ideas?"
+    question = "Is there a note that gladly would link to Ideas?"
     code, document = ask(question, "--offline")
     assert (code, document["sources"]) == (0, ["Inbox.md", "Projects/Site.md"])
-    assert document["answer"].startswith("notes that link to Ideas: 2\n")
+    assert document["answer"].startswith("Yes: notes that link to Ideas: 2\n")
     assert (
-        "Or did you mean: 2. What a note links to: files that Ideas links to?" in document["answer"]
+        "Or did you mean: 2. What a note links to: files that Ideas links to" in document["answer"]
     )
     code, document = ask(question, "--offline", "--pick", "2")
     assert (code, document["answer"].splitlines()[0]) == (

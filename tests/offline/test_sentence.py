@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from obsidian_agent.offline.days import MONTHS, WEEKDAYS, parse_day, shift
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.note_set import COUNTS, STATES
+from obsidian_agent.offline.question import QUESTION_WORDS
 from obsidian_agent.offline.recipe import packaged
 from obsidian_agent.offline.sentence import Sentence, names_in
 from obsidian_agent.offline.words import (
@@ -150,7 +151,7 @@ def test_the_vocabulary_leads_to_words_of_the_menu_only() -> None:
     }
     menu |= {word for state, (_, text) in STATES.items() for word in words(f"{state} {text}")}
     menu |= {word for text in COUNTS.values() for word in words(text)}
-    menu |= {stem(word) for word in (*MONTHS, *WEEKDAYS, *NEAR, NOT)}
+    menu |= {stem(word) for word in (*MONTHS, *WEEKDAYS, *NEAR, NOT)} | QUESTION_WORDS
     assert {head for heads in vocabulary().values() for head in heads} <= menu
 
 

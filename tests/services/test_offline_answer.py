@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from obsidian_agent.agent.events import AgentEvent, Answer, NeedsInput, PlanningResult
-from obsidian_agent.services.offline_answer import AnsweringPlanner, is_question
+from obsidian_agent.services.offline_answer import AnsweringPlanner, answer, is_question
 from offline_desk import Desk
 from support import MakeVault
 
@@ -63,3 +63,70 @@ def test_a_question_is_answered_although_a_word_has_no_part_in_it(desk: Desk) ->
 
 def test_a_word_that_limits_is_not_passed_over(desk: Desk) -> None:
     assert isinstance(planned(desk, "show all notes without tags, but not honest?"), NeedsInput)
+
+
+BAND = {
+    "Songs/Harbour.md": "---\nbpm: 96\nstatus: ready\nwriter: '[[Nina Castro]]'\n---\nTwo eggs.\n",
+    "Songs/Tin Roof.md": "---\nbpm: 132\nstatus: in review\n---\n- [ ] record it 📅 2026-03-18\n",
+    "Songs/Lantern.md": "---\nbpm: 120\nstatus: draft\n---\n- [ ] write it 📅 2026-03-10\n",
+    "Gigs/2026-02-07 Anchor.md": "---\nfee: 250\n---\nPlayed [[Tin Roof]] with Claire.\n",
+    "Gigs/2026-05-09 Fair.md": "---\nfee: 600\n---\nPlay [[Tin Roof]].\n",
+    "People/Nina Castro.md": "---\nbirthday: 1991-02-18\nrole: singer\n---\n",
+    "People/Owen Pratt.md": "---\nbirthday: 1986-07-03\n---\n",
+    "Rollen/Erika.md": "---\neintritt: 2015-04-01\n---\n",
+    "映画/羅生門.md": "---\n監督: 黒澤明\n---\n",
+    "映画/東京物語.md": "---\n監督: 小津安二郎\n評価: 4\n---\n",
+}
+
+QUESTIONS = [
+    ("when is Nina Castro's birthday?", "birthday of Nina Castro: 1991-02-18"),
+    ("what role has Nina?", "role of Nina Castro: singer"),
+    ("東京物語の監督は誰？", "監督 of 東京物語: 小津安二郎"),
+    ("Wann ist Erika eingetreten?", "dates of Erika: 2015-04-01 (eintritt)"),
+    ("total fee of the gigs", "sum of fee of notes in Gigs: 850"),
+    ("which gig paid the most?", "highest fee of notes in Gigs: 600"),
+    ("average bpm in Songs?", "average bpm of notes in Songs: 116"),
+    ("songs with bpm over 100", "notes in Songs with bpm > 100: 2"),
+    ("Which songs are in review?", "notes in Songs with status in review: 1"),
+    ("which people have no role?", "notes in People not with role: 1"),
+    ("評価のない映画は？", "notes not with 評価 in 映画: 1"),
+    ("which songs with eggs are there?", "notes in Songs that hold “eggs”: 1"),
+    ("notes with status done", "notes with status done: nothing found."),
+    ("is there a song by Nina Castro?", "Yes: notes with writer [[Nina Castro]] in Songs: 1"),
+    ("does Harbour link to Lantern?", "No: Harbour that links to Lantern: nothing found."),
+    (
+        "Welche Songs kommen in keinem Gig vor?",
+        "notes in Songs not linked from 2026-02-07 Anchor not linked from 2026-05-09 Fair: 2",
+    ),
+    ("which songs have open tasks?", "notes in Songs with open tasks: 2"),
+    ("whats overdue", "open tasks in all notes due before 2026-03-14: 1"),
+    (
+        "was ist nächste Woche fällig?",
+        "open tasks in all notes due from 2026-03-16 due before 2026-03-23: 1",
+    ),
+    ("que faut-il faire avant avril ? tâches", "open tasks in all notes due before 2026-04-01: 2"),
+    ("when did we last play Tin Roof?", "last day of notes that link to Tin Roof: 2026-02-07"),
+    (
+        "quand ai-je vu Claire la dernière fois ?",
+        "last day of notes that hold “Claire”: 2026-02-07",
+    ),
+    (
+        "which gigs are in May?",
+        "notes in Gigs about a day since 2026-05-01 about a day before 2026-06-01: 1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("question", "first"), QUESTIONS)
+def test_the_first_line_states_the_query_and_the_result(
+    question: str, first: str, make_vault: MakeVault
+) -> None:
+    desk = Desk(make_vault(BAND))
+    answered = answer(desk.planner, desk.request(question))
+    assert isinstance(answered, Answer), answered
+    assert answered.text.splitlines()[0] == first
+
+
+@pytest.mark.parametrize("message", ["Link Harbour", "open Songs", "tag Songs", "Finish all tasks"])
+def test_an_order_of_known_words_is_not_answered(message: str, make_vault: MakeVault) -> None:
+    assert not isinstance(planned(Desk(make_vault(BAND)), message), Answer)

@@ -1,0 +1,568 @@
+"""Questions about a vault, in any language: a set of notes, and what is asked of it.
+
+The set is described by the same conditions as in an instruction. What is asked is a list of the
+notes, the value of a property, an extreme or a sum, their tasks, or a day.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
+from typing import Any, Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.expression import unicode_expression
+from obsidian_agent.offline.days import Period
+from obsidian_agent.offline.filling import Filling
+from obsidian_agent.offline.note_set import Key, NoteSet, Term, note_name, plain
+from obsidian_agent.offline.recipe import AnswerFrom, Recipe
+from obsidian_agent.offline.sentence import NameMatch, Sentence, comparing, is_within
+from obsidian_agent.offline.words import JOINED, Stretch, Word, folded, meanings, words
+from obsidian_agent.tools.search.conditions import day_of
+from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
+
+Measure = Literal["values", "sum", "average", "highest", "lowest"]
+Order = Literal["newest", "oldest", "longest", "shortest", "most linked"]
+
+_ASKING_WORDS: Final = "which what list find show count note have all when here daily"
+_TASK_WORDS: Final = "task open done due overdue date today week month year before since left"
+_MEASURE_WORDS: Final = (
+    "sum average highest lowest more most fewer least longest oldest newest recently number value "
+    "date level property"
+)
+QUESTION_WORDS: Final = frozenset(
+    words(f"{_ASKING_WORDS} {_TASK_WORDS} {_MEASURE_WORDS} next year when")
+)
+"""The stems of the words that say what is query."""
+_WHICH: Final = frozenset({"which", "what", "when", "count"})
+_ASKS_FOR: Final = _WHICH | {"find", "list", "show"}
+_MEASURES: Final[tuple[tuple[frozenset[str], Measure], ...]] = (
+    (frozenset({"averag"}), "average"),
+    (frozenset({"lowest", "fewer", "least", "oldest"}), "lowest"),
+    (frozenset({"highest", "most", "more", "longest", "newest"}), "highest"),
+    (frozenset({"sum", "count"}), "sum"),
+)
+_ORDERS: Final[tuple[tuple[str, Order], ...]] = (
+    ("oldest", "oldest"),
+    ("newest", "newest"),
+    ("recently", "newest"),
+    ("longest", "longest"),
+    ("lowest", "shortest"),
+)
+_LINKS: Final = frozenset({"link", "backlink", "mention"})
+_YES_NO: Final = (
+    "is are do does did has have were any anything gibt habe hay existe tengo y il c ci есть ho"
+)
+_EXISTS: Final = frozenset(_YES_NO.split())
+"""The first words of a question that is answered by yes or no."""
+_EXIST_TEXTS: Final = ("有没有", "吗", "ありますか", "있나요")
+_HIRAGANA: Final = unicode_expression(r"\p{Hiragana}+")
+_FILLERS: Final = "still anything something ones one thing whats muss must"
+_EMPTY: Final = frozenset(_FILLERS.split())
+"""English words of a question that ask for nothing."""
+_SOURCES: Final = 50
+"""Notes of a group that may link to those that are asked for."""
+_HAVING: Final = frozenset({"with", "without", "have"})
+_ABOUT: Final = frozenset({"with", "on", "mention", "contain", "text"})
+"""The senses of the words before a text that the notes hold: “with eggs”, “sur Claire”."""
+_ABOUT_WORDS: Final = frozenset({"about", "über", "o", "об", "про", "关于", "について"})
+_DATE: Final = unicode_expression(r"\d{4}-\d{2}-\d{2}.*")
+_YEARS: Final = range(1000, 2200)
+_AFTER: Final = frozenset({"nach", "after"})
+_ALIKE: Final = 60
+"""The similarity, in percent, of a word to the property that it means: “ausgesät”, aussaat."""
+_UNUSED: Final = 2
+"""Words that may have no part in an answered question."""
+
+
+_QUESTION: Final = Recipe(
+    name="question",
+    title="Question",
+    subject="Find",
+    description=" ".join(QUESTION_WORDS),
+    answer=AnswerFrom(),
+    inputs={"notes": {"kind": "notes", "optional": True}},
+    plan={"goal": "", "steps": []},
+)
+"""The form behind every question: a description of notes."""
+
+
+class NoteQuery(Struct, frozen=True):
+    """The notes themselves, or those that are first in an order."""
+
+    order: Order | None = None
+
+
+class PropertyQuery(Struct, frozen=True):
+    """The values of a property, or what is measured of them."""
+
+    property: str
+    measure: Measure = "values"
+
+
+class TaskQuery(Struct, frozen=True):
+    """The tasks in the notes."""
+
+    status: Literal["open", "done", "all"] = "open"
+    after: str | None = None
+    before: str | None = None
+    is_dated: bool = False
+    """True if only tasks with a date are asked for."""
+
+
+class DayQuery(Struct, frozen=True):
+    """The days of the notes, the last one first."""
+
+
+Query = NoteQuery | PropertyQuery | TaskQuery | DayQuery
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """A question, with the parts of the sentence that have no place in it.
+
+    `is_yes_no`: it asks whether there are such notes.
+    """
+
+    notes: NoteSet
+    query: Query
+    unused: tuple[str, ...] = ()
+    is_yes_no: bool = False
+
+    @property
+    def is_certain(self) -> bool:
+        """True if all of the sentence has its place."""
+        return not self.unused
+
+
+def read_question(parsed: Sentence) -> Question | None:
+    """Return the question that a sentence asks, or None if it names nothing of the vault."""
+    return _Reading(parsed).question()
+
+
+class _Filling(Filling):
+    """The description of notes by some of the names in a sentence."""
+
+    def __init__(self, parsed: Sentence, names: Sequence[NameMatch]) -> None:
+        self._all = names
+        super().__init__(parsed, _QUESTION)
+
+    def _without_templates(self, names: Sequence[NameMatch]) -> list[NameMatch]:
+        """Return the names; “which books” are no note called “books”."""
+        return super()._without_templates(
+            [
+                replace(match, names=match.of_kinds("folder", "tag", "value") or match.names)
+                if self._cue(match)[1] & _ASKS_FOR
+                else match
+                for match in self._all
+            ]
+        )
+
+    def _is_condition(self, match: NameMatch, first: Term, notes: Sequence[Term]) -> bool:
+        """Return True for any value: a question assigns none."""
+        is_text = first.op == ":" and isinstance(first.value, str)
+        return is_text or super()._is_condition(match, first, notes)
+
+    def _is_elsewhere(self, match: NameMatch, first: Term, notes: Sequence[Term]) -> bool:
+        """Return False: a question has no destination."""
+        return False
+
+
+class _Reading:
+    """One sentence, and the words of it that are no name and no condition."""
+
+    def __init__(self, parsed: Sentence) -> None:
+        self.parsed = parsed
+        self.around = parsed.around
+        self.today = parsed.around.context.now.date()
+        self.names = [match for match in parsed.names if not self._is_word(match)]
+        covered = (*self.names, *parsed.conditions, *parsed.periods, *parsed.days)
+        self.free = [word for word in parsed.tokens if not is_within(word, covered)]
+        self.senses = frozenset[str]().union(*(word.senses for word in self.free))
+        self.property = self._property()
+        filling = self._described()
+        self.notes: NoteSet = filling.values.get("notes", NoteSet())
+        self.lost = filling.lost
+
+    def _described(self) -> Filling:
+        """Return the description of notes, and remember the words that are left."""
+        owner = self.property
+        others = [one for one in self.names if owner is None or one.start != owner.start]
+        filling = _Filling(self.parsed, others)
+        self.used = [*filling.used, *([owner] if owner is not None else [])]
+        self.used += (
+            Stretch(match.start, match.start + len(match.negated), match.negated)
+            for match in others
+            if match.negated.startswith(match.text)  # the negation follows: “評価のない”
+        )
+        self.unused = [
+            word
+            for part in filling.unused
+            for word in self.parsed.between(part.start, part.end)
+            if word.negates or not (word.is_small or self._is_empty(word))
+            if not is_within(word, self.used)
+        ]
+        first, second = [*self.parsed.tokens[:2], None, None][:2]
+        if first is not None and "done" in first.senses and not first.is_small:
+            is_adjective = second is not None and "task" in second.senses
+            self.unused += [] if is_adjective else [first]  # “finish all tasks”
+        return filling
+
+    def question(self) -> Question | None:
+        """Return the question, or None if too much of the sentence has no place in it."""
+        self._add_names()
+        self._add_links()
+        query: Query | None = self._tasks() if self.property is None else None
+        if query is None:
+            self._compare()
+            query = self._values(self.property) or self._days() or NoteQuery(self._order())
+        self._add_texts(query)
+        unused = tuple(self._phrases())
+        limits = any(word.negates or not word.text.isalpha() for word in self.unused)
+        count = sum(len(text.split()) for text in unused)
+        lost = [part for part in self.lost if not is_within(part, self.used)]
+        if limits or count > _UNUSED or lost:
+            return None
+        if isinstance(query, NoteQuery) and not self._describes(query, unused):
+            return None
+        first = self.parsed.tokens[0].text if self.parsed.tokens else ""
+        is_yes_no = first in _EXISTS or any(text in self.parsed.bare for text in _EXIST_TEXTS)
+        return Question(notes=self.notes, query=query, unused=unused, is_yes_no=is_yes_no)
+
+    @staticmethod
+    def _is_empty(word: Word) -> bool:
+        is_letter = len(word.text) == 1 and not JOINED.match(word.text)
+        return word.text in _EMPTY or is_letter or bool(_HIRAGANA.fullmatch(word.text))
+
+    def _describes(self, query: NoteQuery, unused: Sequence[str]) -> bool:
+        """Return True if notes are described; what is asked of one note may be in its text."""
+        if query.order is not None and not self.notes.terms:
+            return "note" in self.senses
+        is_asked = bool(self.senses & _ASKS_FOR) and not unused
+        keys = {term.key for term in self.notes.terms}
+        return bool(keys) and (keys != {"note"} or is_asked)
+
+    def _phrases(self) -> Iterator[str]:
+        """Yield the unused words, those in a row as one phrase."""
+        rows: list[list[Word]] = []
+        for word in self.unused:
+            gap = self.parsed.bare[rows[-1][-1].end : word.start] if rows else "."
+            if gap.strip(" "):
+                rows.append([])
+            rows[-1].append(word)
+        yield from (self.parsed.text[row[0].start : row[-1].end] for row in rows)
+
+    def _add_names(self) -> None:
+        """Add the unused words that are a name in another number.
+
+        The value of a property may be asked of a note by a part of its name.
+        """
+        find = self.around.names
+        for word in list(self.unused):
+            if len(word.senses) > 1 or word.negates:
+                continue
+            plural = find.find(f"{word.text}s", "folder", "tag")
+            known = plural or [n for n in find.inflected(word.text) if n.kind in ("folder", "tag")]
+            known = known or (find.partly(word.text) if self.property is not None else ())
+            before = self.parsed.between(0, word.start)[-1:]
+            denied = [one for one in before if one.negates]
+            for name in list(known)[:1]:
+                keys: Mapping[str, Key] = {"folder": "folder", "tag": "tag"}
+                key = keys.get(name.kind, "note")
+                self.notes = _and(self.notes, Term(key, name.value, negated=bool(denied)))
+                for part in (*denied, word):
+                    self._use(part)
+        self._add_value()
+        self._add_owner()
+
+    def _add_value(self) -> None:
+        """Add the value behind a property that no note has: “with status done”."""
+        for term in [one for one in self.notes.terms if one.op == "has" and not one.negated]:
+            owner = next((m for m in self.names if m.of_kinds("property")), None)
+            value = self.parsed.after(owner.end) if owner is not None else None
+            if owner is None or value is None or value not in self.free or value.is_small:
+                continue
+            is_beside = self.parsed.bare[owner.end : value.start] == " "
+            if is_beside and not value.senses & {"task", "note", "befor", "sinc"}:
+                text = self.parsed.text[value.start : value.end]
+                new = Term("property", plain(text), ":", term.property)
+                self.notes = NoteSet(tuple(new if one is term else one for one in self.notes.terms))
+                self._use(value)
+
+    def _add_owner(self) -> None:
+        """Let a group of notes have a named note as a value, or link to it: “books by X”."""
+        path = _only_note(self.notes)
+        if path is None or len(self.notes.terms) < 2 or self._paths():
+            return
+        named = next(term for term in self.notes.terms if term.key == "note" and not term.negated)
+        values = self.around.names.find(note_name(path), "value")
+        others = [Term("property", value.value, ":", value.property) for value in values]
+        for other in (*others, Term("links-to", path)):
+            terms = tuple(other if term is named else term for term in self.notes.terms)
+            described = NoteSet(terms)
+            if described.paths(self.around):
+                self.notes = described
+                return
+
+    def _add_links(self) -> None:
+        """Turn a named note into what the notes link to, or are linked from."""
+        link = next((word for word in self.free[1:] if word.senses & _LINKS), None)
+        path = _only_note(self.notes)
+        match = next((one for one in self.names if one.of_kinds("note", "alias")), None)
+        groups = [t for t in self.notes.terms if t.negated and t.key in ("tag", "folder")]
+        if link is None:
+            return
+        if path is not None and match is not None and len(self.notes.terms) == 1:
+            is_source = match.end <= link.start and not JOINED.match(link.text)
+            key: Key = "linked-from" if is_source else "links-to"
+            self.notes = NoteSet((Term(key, path),))
+            self._use(link)
+        elif groups and len(self.notes.terms) > len(groups):
+            # “that no meeting mentions”: none of those notes links to them.
+            sources = NoteSet((replace(groups[0], negated=False),)).paths(self.around)[:_SOURCES]
+            rest = tuple(term for term in self.notes.terms if term != groups[0])
+            terms = (Term("linked-from", source, negated=True) for source in sources)
+            self.notes = NoteSet((*rest, *terms))
+            self._use(link)
+        elif any(term.key in ("links-to", "linked-from", "is") for term in self.notes.terms):
+            self._use(link)
+
+    # --- tasks ---
+
+    def _is_word(self, match: NameMatch) -> bool:
+        """Return True for no name: “open” before “tasks”, “buy” in “have to buy”."""
+        before, after = self.parsed.between(0, match.start)[-2:], self.parsed.after(match.end)
+        if len(before) == 2 and "have" in before[0].senses and before[1].text == "to":
+            return True
+        is_status = bool(meanings(match.text) & {"open", "done"})
+        return is_status and after is not None and "task" in after.senses
+
+    def _tasks(self) -> TaskQuery | None:
+        """Return the tasks that are asked for; notes that have tasks are a condition."""
+        is_late, is_due = "overdu" in self.senses, "due" in self.senses
+        noun = next((word for word in self.free if "task" in word.senses), None)
+        undone = "done" in self.senses and any(word.negates for word in self.free)
+        if undone:
+            self.unused = [word for word in self.unused if not word.negates]
+        is_open = any("open" in word.senses for word in self.free[1:])
+        if noun is None and not (is_late or is_due or undone or is_open):
+            return None
+        values = [*self.parsed.days, *self.parsed.periods]
+        dated = [one for one in values if not is_within(one, self.parsed.conditions)]
+        if noun is not None and not (is_late or is_due or dated) and self._owns(noun):
+            self.notes = _and(self.notes, Term("tasks", self._status()))
+            return None
+        if noun is None and "note" in self.senses and not is_late:
+            return None
+        after = before = None
+        for value in dated:
+            compared = self.parsed.comparison(value)
+            period = value if isinstance(value, Period) else _as_period(value)
+            for term in comparing("property", compared.op, period, value.text):
+                if term.op in ("<", "<="):
+                    before = term.value
+                else:
+                    after = term.value
+            self._use(compared)
+        if is_late:
+            before = self.today.isoformat()
+        is_dated = "date" in self.senses and not dated
+        return TaskQuery(status=self._status(), after=after, before=before, is_dated=is_dated)
+
+    def _status(self) -> Literal["open", "done", "all"]:
+        if "done" in self.senses and not any(word.negates for word in self.free):
+            return "done"
+        is_all = any("all" in word.senses for word in self.free)
+        return "all" if is_all and "open" not in self.senses else "open"
+
+    def _owns(self, noun: Word) -> bool:
+        """Return True if notes have the tasks: “which projects have open tasks”."""
+        before = self.parsed.between(0, noun.start)
+        having = next((word for word in before if word.senses & _HAVING), None)
+        is_named = any(match.end < noun.start for match in self.names)
+        spoken = [word for word in before if word is not having]
+        return having is not None and (is_named or any("note" in w.senses for w in spoken))
+
+    # --- properties ---
+
+    def _property(self) -> NameMatch | None:
+        """Return the property that is asked for, if it is no condition."""
+        for match in self.names:
+            if match.negated or match.bound or match.new or not match.of_kinds("property"):
+                continue
+            cue = self.parsed.cue(match.start)
+            senses = cue.senses if cue is not None else frozenset()
+            values = self.around.names.properties.get(str(match.of_kinds("property")[0].value), {})
+            is_flag = bool(values) and all(value in (True, False) for value in values.values())
+            is_only = len({name.kind for name in match.names}) == 1
+            is_condition = is_flag or (senses & _HAVING and not senses & _WHICH)
+            if is_only and not is_condition:
+                return replace(match, names=match.of_kinds("property"))
+        return self._counted()
+
+    def _counted(self) -> NameMatch | None:
+        """Return the property behind “how many”, also if it is a common word: “words”."""
+        for number, word in enumerate(self.free[1:]):
+            if "count" in self.free[number].senses:
+                known = self.around.names.find(word.text, "property")
+                values = self.around.names.properties.get(str(known[0].value), {}) if known else {}
+                if values and all(isinstance(value, int | float) for value in values.values()):
+                    return NameMatch(word.start, word.end, word.text, known)
+        return None
+
+    def _measure(self) -> Measure | None:
+        measures = (measure for senses, measure in _MEASURES if senses & self.senses)
+        return next(measures, None)
+
+    def _values(self, match: NameMatch | None) -> PropertyQuery | None:
+        measure = self._measure()
+        if match is not None:
+            name = str(match.of_kinds("property")[0].value)
+            is_one = _only_note(self.notes) is not None or measure is None
+            return PropertyQuery(name, "values" if is_one or measure is None else measure)
+        if measure is None or (measure == "sum" and "sum" not in self.senses):
+            return None
+        is_age = self.senses & {"oldest", "newest"}
+        chosen = self._chosen([*self._years(), *self._dates()] if is_age else self._numbers())
+        return PropertyQuery(chosen, measure) if chosen is not None else None
+
+    def _facts(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the properties of the notes in the set."""
+        try:
+            paths = self.notes.paths(self.around)
+        except ObsidianAgentError:
+            return
+        for path in paths:
+            yield self.around.view.index.facts(parse(path, PathUse.READ)).properties
+
+    def _having(self, fits: Callable[[Any], bool]) -> list[str]:
+        """Return the properties of the notes whose values all fit, most frequent first."""
+        counts: Counter[str] = Counter()
+        others: set[str] = set()
+        for properties in self._facts():
+            for name, value in properties.items():
+                if value not in (None, ""):
+                    counts[name] += 1
+                    others |= {name} if not fits(value) else set()
+        return [name for name, _ in counts.most_common() if name not in others]
+
+    def _numbers(self) -> list[str]:
+        return self._having(lambda value: isinstance(value, int | float) and value is not True)
+
+    def _years(self) -> list[str]:
+        return self._having(lambda value: isinstance(value, int) and value in _YEARS)
+
+    def _dates(self) -> list[str]:
+        return self._having(lambda value: isinstance(value, str) and bool(_DATE.fullmatch(value)))
+
+    def _chosen(self, names: Sequence[str]) -> str | None:
+        """Return the only property, or the one that is written like an unused word."""
+        # Lazy: few questions leave a property open.
+        from rapidfuzz import fuzz, process
+
+        for word in self.unused:
+            best = process.extractOne(
+                folded(word.text), names, processor=folded, scorer=fuzz.ratio, score_cutoff=_ALIKE
+            )
+            if best is not None:
+                self._use(word)
+                return str(best[0])
+        return names[0] if len(names) == 1 and self.notes.terms else None
+
+    # --- days ---
+
+    def _compare(self) -> None:
+        """Add the comparisons with a day, a period or a year that name no property."""
+        numbers = [
+            word
+            for word in self.parsed.tokens
+            if word.text.isdecimal() and int(word.text[:5]) in _YEARS
+        ]
+        covered = (*self.parsed.conditions, *self.names)
+        for value in (*self.parsed.days, *self.parsed.periods, *numbers):
+            if is_within(value, covered) or is_within(value, self.used):
+                continue
+            if self.parsed.text[value.start : value.end].casefold() == "now":
+                self._use(value)
+                continue
+            compared = self.parsed.comparison(value)
+            cue = self.parsed.cue(value.start)
+            op = compared.op or (">" if cue is not None and cue.text in _AFTER else None)
+            period = value if isinstance(value, Period) else _as_period(value)
+            years = self._years() if isinstance(value, Word) else []
+            name = self._chosen(years) or self._chosen(self._dates())
+            is_known = bool(self.notes.terms) or name is not None
+            if not is_known and not any(day_of(p, self.around.view.index) for p in self._paths()):
+                continue
+            is_year = name in years
+            amount: str | int = int(value.text) if is_year else period.text
+            span = value if is_year else period
+            key: Key = "property" if name is not None else "dated"
+            terms = comparing(key, op or (":" if is_year else None), span, amount, name)
+            self.notes = _and(self.notes, *terms)
+            self._use(compared)
+
+    def _paths(self) -> list[VaultPath]:
+        try:
+            return [parse(path, PathUse.READ) for path in self.notes.paths(self.around)]
+        except ObsidianAgentError:
+            return []
+
+    def _days(self) -> DayQuery | None:
+        """Return the days of the notes, or of those that mention a note, if “when” is query."""
+        if "when" not in self.senses:
+            return None
+        path, is_last = _only_note(self.notes), "recently" in self.senses
+        if path is not None and (is_last or not self._dates()):
+            self.notes = NoteSet((Term("links-to", path),))
+        return DayQuery()
+
+    def _order(self) -> Order | None:
+        if "link" in self.senses and self.senses & {"most", "more", "highest"}:
+            return "most linked"
+        return next((order for word, order in _ORDERS if word in self.senses), None)
+
+    # --- texts ---
+
+    def _add_texts(self, query: Query) -> None:
+        """Add the unused words behind “about” and “with” as texts that the notes hold."""
+        for word in list(self.unused):
+            before = self.parsed.between(0, word.start)[-1:]
+            cue = before[0] if before else None
+            is_about = cue is not None and (cue.text in _ABOUT_WORDS or cue.senses & _ABOUT)
+            is_subject = isinstance(query, DayQuery) and not self.notes.terms
+            if not (is_about or is_subject) or len(word.senses) > 1:
+                continue
+            narrowed = _and(self.notes, Term("text", self.parsed.text[word.start : word.end]))
+            if narrowed.paths(self.around):
+                self.notes = narrowed
+                self._use(word)
+
+    def _use(self, part: Stretch) -> None:
+        self.used.append(part)
+        self.unused = [word for word in self.unused if not is_within(word, [part])]
+
+
+def _and(notes: NoteSet, *terms: Term) -> NoteSet:
+    return NoteSet(tuple(dict.fromkeys((*notes.terms, *terms))))
+
+
+def _only_note(notes: NoteSet) -> str | None:
+    """Return the note that a description names, if it is only one."""
+    named = [term for term in notes.terms if term.key == "note" and not term.negated]
+    return str(named[0].value) if len(named) == 1 else None
+
+
+def _next_day(day: str) -> str:
+    return (date.fromisoformat(day) + timedelta(days=1)).isoformat()
+
+
+def _as_period(value: Stretch) -> Period:
+    """Return a day, or a year, as a period."""
+    if value.text.isdecimal():
+        year = int(value.text[:4])
+        return Period(value.start, value.end, f"{year}-01-01", f"{year + 1}-01-01")
+    return Period(value.start, value.end, value.text, _next_day(value.text))

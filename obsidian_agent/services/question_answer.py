@@ -1,0 +1,204 @@
+"""The answer to a question that was read from a sentence; its first line states the query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final, assert_never
+
+from msgspec import Struct
+
+from obsidian_agent.agent.events import Answer
+from obsidian_agent.expression import expression
+from obsidian_agent.offline.names import Surroundings, display_text
+from obsidian_agent.offline.note_set import NoteSet
+from obsidian_agent.offline.question import (
+    DayQuery,
+    NoteQuery,
+    Order,
+    PropertyQuery,
+    Question,
+    TaskQuery,
+)
+from obsidian_agent.tools.core.lookup import sort_key, value_of, without_properties, word_count
+from obsidian_agent.tools.core.tool import ToolContext
+from obsidian_agent.tools.items import parse_number
+from obsidian_agent.tools.registry import TOOLS
+from obsidian_agent.tools.search.conditions import day_of
+from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
+from obsidian_agent.vault.text import decode
+
+_Result = tuple[str, str, Sequence[str], Sequence[str]]
+"""The query in words, the number or value, the lines, and the paths of their notes."""
+MAX_LINES: Final = 200
+"""Lines of a list in an answer; further items are only counted."""
+_DATE: Final = expression(r"\d{4}-\d{2}-\d{2}")
+_MOST: Final = 20
+"""Notes in an order, such as the newest ones."""
+_MAX_VALUES: Final = 12
+"""Existing values that are listed if no note has the one that is asked for."""
+
+
+def answer_question(question: Question, around: Surroundings) -> Answer:
+    """Return the answer. Raise `ObsidianAgentError` if a note or folder is missing. May block."""
+    query = _Query(question.notes, around)
+    match question.query:
+        case NoteQuery(order):
+            title, count, lines, sources = query.listed(order)
+        case PropertyQuery() as values:
+            title, count, lines, sources = query.values(values)
+        case TaskQuery() as tasks:
+            title, count, lines, sources = query.tasks(tasks)
+        case DayQuery():
+            title, count, lines, sources = query.days()
+        case _ as unreachable:
+            assert_never(unreachable)
+    prefix = ""
+    if question.is_yes_no:
+        prefix = "Yes: " if sources else "No: "
+    if not sources:
+        return Answer("\n".join([f"{prefix}{title}: nothing found.", *query.known_values()]))
+    more = [f"… and {len(lines) - MAX_LINES} more."] if len(lines) > MAX_LINES else []
+    text = "\n".join([f"{prefix}{title}: {count}", *lines[:MAX_LINES], *more])
+    return Answer(text, tuple(dict.fromkeys(sources)))
+
+
+class _Query(Struct, frozen=True):
+    notes: NoteSet
+    around: Surroundings
+
+    @property
+    def paths(self) -> list[VaultPath]:
+        paths = [parse(path, PathUse.READ) for path in self.notes.paths(self.around)]
+        return sorted(paths, key=lambda path: (path.stem.casefold(), path.text))
+
+    def known_values(self) -> list[str]:
+        """Return the values of the properties in a description that no note meets."""
+        names = dict.fromkeys(term.property for term in self.notes.terms if term.op == ":")
+        known = self.around.names.properties
+        return [
+            f"Values of {name}: {', '.join(sorted(known[name])[:_MAX_VALUES])}"
+            for name in names
+            if name is not None and known.get(name)
+        ]
+
+    def listed(self, order: Order | None) -> _Result:
+        """List the notes, or the first ones in an order."""
+        if order is None:
+            texts = [path.text for path in self.paths]
+            return self.notes.text(), f"{len(texts)}", [f"- {text}" for text in texts], texts
+        view = self.around.view
+        measured: list[tuple[float, str, VaultPath]] = []
+        for path in self.paths:
+            match order:
+                case "newest" | "oldest":
+                    size = view.stat(path).mtime_ms
+                    label = f"{datetime.fromtimestamp(size / 1000):%Y-%m-%d %H:%M}"
+                case "longest" | "shortest":
+                    size = word_count(without_properties(decode(view.read(path), path.text)))
+                    label = f"{size:,} word{'' if size == 1 else 's'}"
+                case "most linked":
+                    size = len(view.index.backlinks(path))
+                    label = f"{size:,} backlink{'' if size == 1 else 's'}"
+                case _ as unreachable:
+                    assert_never(unreachable)
+            measured.append((size, label, path))
+        is_rising = order in ("oldest", "shortest")
+        measured.sort(key=lambda one: one[0], reverse=not is_rising)
+        first = measured[:_MOST]
+        text = self.notes.text()
+        title = f"{order} {text}" if text.startswith("notes") else f"{order} of {text}"
+        lines = [f"- {path.text}: {label}" for _, label, path in first]
+        answer = f"{first[0][2].stem} ({first[0][1]})" if first else ""
+        return title, answer, lines, [path.text for _, _, path in first]
+
+    def values(self, query: PropertyQuery) -> _Result:
+        """List the values of a property, or what is measured of them."""
+        facts = ((path, self.around.view.index.facts(path).properties) for path in self.paths)
+        having = [(path, value_of(own, query.property)) for path, own in facts]
+        having = [(path, value) for path, value in having if value not in (None, "", [])]
+        title = f"{query.property} of {self.notes.text()}"
+        if query.measure == "values":
+            measured = having
+            answer = value_text(having[0][1]) if len(having) == 1 else f"{len(having)}"
+        else:
+            title = f"{query.measure}{' of' if query.measure == 'sum' else ''} {title}"
+            measured, answer = _measured(having, query.measure)
+        lines = [f"- {path.text}: {value_text(value)}" for path, value in measured]
+        return title, answer, lines, [path.text for path, _ in measured]
+
+    def tasks(self, query: TaskQuery) -> _Result:
+        """List the tasks in the notes."""
+        limits = [
+            " with a date" if query.is_dated else "",
+            f" due from {query.after}" if query.after else "",
+            f" due before {query.before}" if query.before else "",
+        ]
+        title = f"{query.status} tasks in {self.notes.text()}{''.join(limits)}"
+        tool = TOOLS["vault.listTasks"]
+        arguments = {
+            "files": [path.text for path in self.paths],
+            "status": query.status,
+            "dueBefore": query.before,
+            "dueAfter": query.after or ("0001-01-01" if query.is_dated else None),
+        }
+        filled = {name: value for name, value in arguments.items() if value is not None}
+        context = ToolContext(self.around.view, self.around.view, self.around.context)
+        items = tool.propose(tool.input.model_validate(filled), context).output.items
+        lines = [f"- {task.path}: {task.text}" for task in items]
+        return title, f"{len(items)}", lines, [task.path for task in items]
+
+    def days(self) -> _Result:
+        """List the days of the notes, the last one first."""
+        index, today = self.around.view.index, self.around.context.now.date()
+        names = self.notes.terms[:1] if len(self.notes.terms) == 1 else ()
+        is_one = any(term.key == "note" for term in names)
+        dated: list[tuple[str, str]] = []
+        for path in self.paths:
+            day = day_of(path, index)
+            if is_one:
+                dated += (
+                    (f"{value} ({name})", path.text)
+                    for name, value in index.facts(path).properties.items()
+                    if isinstance(value, str) and _DATE.match(value)
+                )
+            elif day is not None and day <= today:
+                dated.append((day.isoformat(), path.text))
+        dated.sort(reverse=True)
+        lines = [f"- {text}: {path}" for text, path in dated]
+        title = f"dates of {self.notes.text()}" if is_one else f"last day of {self.notes.text()}"
+        return title, dated[0][0] if dated else "", lines, [path for _, path in dated]
+
+
+def value_text(value: Any) -> str:
+    """Return the value of a property as a user reads it, links as names."""
+    if isinstance(value, list):
+        return ", ".join(map(value_text, value))
+    return display_text(value) or str(value)
+
+
+def _measured(
+    having: Iterable[tuple[VaultPath, Any]], measure: str
+) -> tuple[list[tuple[VaultPath, Any]], str]:
+    """Return the notes with the values that count, and the result."""
+    if measure in ("highest", "lowest"):
+        keys = [(sort_key(value), path, value) for path, value in having]
+        known = [(key, path, value) for key, path, value in keys if key is not None]
+        pick = max if measure == "highest" else min
+        best = pick((key for key, _, _ in known), default=None)
+        first = [(path, value) for key, path, value in known if key == best]
+        return first, value_text(first[0][1]) if first else ""
+    numbers: list[tuple[VaultPath, Decimal]] = []
+    for path, value in having:
+        if (number := parse_number(value)) is not None:
+            numbers.append((path, number))
+    result = sum((number for _, number in numbers), Decimal(0))
+    if measure == "average" and numbers:
+        result = round(result / len(numbers), 2)
+    texts = [(path, _number_text(number)) for path, number in numbers]
+    return texts, _number_text(result)
+
+
+def _number_text(number: Decimal) -> str:
+    return f"{number.normalize():f}"
