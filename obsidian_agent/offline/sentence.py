@@ -498,6 +498,8 @@ class Sentence(Struct, frozen=True, dict=True):
         else:
             spoken = frozenset().union(*(word.senses for word in before[-2:]))
             times = _change_words().items()
+            if op is None and verb is not None and "note" in verb.senses:
+                verb = None  # “a note for next month”
             key = next((key for word, key in times if verb and word in verb.senses), None)
             if key is None and op is None and noun is not None:  # “letzte Woche geändert”
                 key = next((key for word, key in times if word in noun.senses - {"note"}), None)
