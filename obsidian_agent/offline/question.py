@@ -137,6 +137,11 @@ class Question(Struct, frozen=True, kw_only=True):
         """True if all of the sentence has its place."""
         return not self.unused
 
+    @property
+    def is_list(self) -> bool:
+        """True if notes or tasks are listed, so that “none” is an answer."""
+        return isinstance(self.query, NoteQuery | TaskQuery)
+
 
 def read_question(parsed: Sentence) -> Question | None:
     """Return the question that a sentence asks, or None if it names nothing of the vault."""

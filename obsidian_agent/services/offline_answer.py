@@ -14,7 +14,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from obsidian_agent.agent.events import Answer, Emit, NeedsInput, PlanningResult
-from obsidian_agent.offline.question import NoteQuery, TaskQuery
 from obsidian_agent.services.offline_planner import OfflinePlanner, OfflineTurn
 from obsidian_agent.vault.index.stop_words import STOP_WORDS
 
@@ -81,7 +80,7 @@ def answer(planner: OfflinePlanner, request: PlanRequest) -> PlanningResult:
     question = turn.question if not request.params else None
     if question is not None and question.is_certain:
         answered = _answered(turn, question)
-        if answered.sources or isinstance(question.query, NoteQuery | TaskQuery):
+        if answered.sources or question.is_list:
             return answered
     if request.params or (not is_question(request.message) and _is_instruction(planner, request)):
         return verdict
