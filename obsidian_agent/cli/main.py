@@ -32,6 +32,9 @@ FLAGS = frozenset({"--json", "--verbose", "--no-color"})
 RUNNING = frozenset({"run", "do", "rename"})
 """Commands whose JSON document is the result of a run, even if it failed before the run."""
 
+_LONG_LIVED = frozenset({"app", "acp", "mcp", "rule"})
+"""Commands that stay open, so that their garbage is collected."""
+
 ANY_BYTES = frozenset({"vault", "state_dir", "config", "plan", "file", "selection_file", "parse"})
 """Options that name files outside the vault, whose paths may hold any bytes."""
 
@@ -177,8 +180,8 @@ def _dispatch(options: argparse.Namespace) -> int:
 
     if options.no_color:
         os.environ["NO_COLOR"] = "1"
-    # A command lives for one plan and frees little memory, so collecting cycles only costs time.
-    if options.command == "app":
+    # Most commands live for one plan and free little memory: collecting cycles only costs time.
+    if options.command in _LONG_LIVED:
         gc.freeze()
         gc.enable()
     else:

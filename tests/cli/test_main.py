@@ -247,3 +247,40 @@ def test_nothing_that_a_library_does_at_exit_blocks_it(tmp_path: Path, library: 
     )
     assert done.returncode == Exit.INVALID
     assert json.loads(done.stdout)["errors"]
+
+
+@pytest.mark.parametrize(
+    ("command", "is_collected"),
+    [
+        ("mcp serve", True),
+        ("acp", True),
+        ("rule watch", True),
+        ("recipe list", False),
+    ],
+)
+def test_the_garbage_of_commands_that_stay_open_is_collected(
+    tmp_path: Path, vault: Path, command: str, is_collected: bool
+) -> None:
+    program = (
+        "import gc, os, sys, threading, time\n"
+        "from obsidian_agent.cli.main import main\n"
+        "def end():\n"
+        "    os.write(2, f'collected: {gc.isenabled()}'.encode())\n"
+        "    os._exit(0)\n"
+        "def watch():\n"
+        "    while not gc.isenabled(): time.sleep(0.01)\n"
+        "    end()\n"
+        "gc.disable()\n"
+        "threading.Thread(target=watch, daemon=True).start()\n"
+        "main(sys.argv[1:])\n"
+        "end()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *command.split(), *options_for(vault, tmp_path)],
+        input=b"",
+        capture_output=True,
+        timeout=60,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.stderr.decode().endswith(f"collected: {is_collected}")
