@@ -15,6 +15,7 @@ Source: Obsidian help, "Obsidian URI" and "Obsidian CLI".
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -50,6 +51,7 @@ _FAILED: Final = re.compile(
 )
 _PATH_ROW: Final = re.compile(r"^path[:\t ]+(.+)$", re.MULTILINE)
 _UNSAFE: Final = re.compile(r"[\\\x00-\x1f\x7f]")
+_OPENER_SECONDS: Final = 1.0
 
 
 class Channel(Struct, frozen=True):
@@ -162,9 +164,8 @@ class Obsidian:
                 return "cli"
             except ObsidianError:
                 pass
-        if open_by_uri(os.path.join(self._folder, path), new_pane=new_pane):
-            return "uri"
-        raise ObsidianError("There is no desktop that could open Obsidian.")
+        open_by_uri(os.path.join(self._folder, path), new_pane=new_pane)
+        return "uri"
 
     def commands(self) -> tuple[ObsidianCommand, ...]:
         """Return the commands that can be run now. Raises `ObsidianError`."""
@@ -248,25 +249,31 @@ def opener() -> str | None:
     return None
 
 
-def open_by_uri(path: str, *, new_pane: bool = False) -> bool:
-    """Have the desktop open a file (an absolute path) in Obsidian, without waiting for it.
+def open_by_uri(path: str, *, new_pane: bool = False) -> None:
+    """Have the desktop open a file (an absolute path) in Obsidian.
 
-    Returns False if there is no desktop.
+    The program is waited for only a moment: it may stay as long as Obsidian is open. Raise
+    `ObsidianError` if there is no desktop, or none of its programs opens such addresses.
     """
     address, program = open_address(path, new_pane=new_pane), opener()
     if program is None:
-        return False
+        raise ObsidianError("There is no desktop that could open Obsidian.")
     if sys.platform == "win32":
         os.startfile(address)
-        return True
-    subprocess.Popen(
+        return
+    process = subprocess.Popen(
         [program, address],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    return True
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        if process.wait(_OPENER_SECONDS) != 0:
+            raise ObsidianError(
+                "The desktop did not open the file in Obsidian.",
+                hint="Is Obsidian installed, and registered for obsidian:// addresses?",
+            )
 
 
 class CoreCommands(Struct, frozen=True):

@@ -286,9 +286,7 @@ class Plans(Struct, frozen=True):
             )
         self.vault.learn(result.effects)
         if result.success:
-            result = replace(
-                result, warnings=(*result.warnings, *self._open_in_obsidian(approved, result))
-            )
+            result = self._opened_in_obsidian(approved, result)
         for problem in result.errors:
             self.hooks.failed(problem)
         if result.run_id is None:
@@ -331,25 +329,35 @@ class Plans(Struct, frozen=True):
                 self.vault.store.editor.save([approved.context.active_file.text])
         return moved_selection(self.vault.view(), approved.context)
 
-    def _open_in_obsidian(self, approved: Preview, result: ExecutionResult) -> Iterator[Problem]:
-        """Open the files of `workspace.openFile` in Obsidian. Yield a warning for each failure."""
+    def _opened_in_obsidian(self, approved: Preview, result: ExecutionResult) -> ExecutionResult:
+        """Open the files of `workspace.openFile` in Obsidian.
+
+        Return the result with a warning for each file that was not opened, and that in its output.
+        """
+        outputs, warnings = dict(result.outputs), list(result.warnings)
         for instance in approved.instances:
-            output = result.outputs.get(instance.step_id)
-            if isinstance(output, list) and instance.index is not None:
-                output = output[instance.index]
+            of_step = outputs.get(instance.step_id)
+            index = instance.index if isinstance(of_step, list) else None
+            output = of_step if index is None else of_step[index]
             if (
-                instance.tool == "workspace.openFile"
-                and isinstance(output, Mapping)
-                and output.get("via") in ("obsidian", "desktop")
+                instance.tool != "workspace.openFile"
+                or not isinstance(output, Mapping)
+                or output.get("via") not in ("obsidian", "desktop")
             ):
-                try:
-                    self.vault.open_in_obsidian(
-                        output["path"],
-                        instance.args.get("line"),
-                        new_pane=bool(instance.args.get("newPane")),
-                    )
-                except ObsidianAgentError as error:
-                    yield error.problem().at(instance.step_id, instance.name)
+                continue
+            try:
+                self.vault.open_in_obsidian(
+                    output["path"],
+                    instance.args.get("line"),
+                    new_pane=bool(instance.args.get("newPane")),
+                )
+            except ObsidianAgentError as error:
+                warnings.append(error.problem().at(instance.step_id, instance.name))
+                failed = {**output, "opened": False}
+                outputs[instance.step_id] = (
+                    failed if index is None else [*of_step[:index], failed, *of_step[index + 1 :]]
+                )
+        return replace(result, outputs=outputs, warnings=tuple(warnings))
 
     def _commands_of(self, approved: Preview) -> RunCommand | None:
         """Return a function that runs a command, if it still has the name that was displayed."""

@@ -224,6 +224,13 @@ def test_without_obsidian_the_desktop_opens_a_file(
         time.sleep(0.01)
     place = quote(os.path.realpath(folder / "A & B.md"), safe="")
     assert opened.read_text() == f"obsidian://open?path={place}\n"
+    opener.write_text("#!/bin/sh\nexit 3\n")
+    result = cli("run", plan, "--yes")
+    assert (result["status"], result["outputs"]["o"]["opened"]) == ("done", False)
+    assert [each["message"] for each in result["warnings"]] == [
+        "The desktop did not open the file in Obsidian. "
+        "Is Obsidian installed, and registered for obsidian:// addresses?"
+    ]
     if sys.platform == "linux":
         monkeypatch.delenv("DISPLAY")
         monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
