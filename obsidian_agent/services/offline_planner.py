@@ -452,6 +452,10 @@ class OfflineTurn(Struct, frozen=True, dict=True):
             )
         if self.around.active_file is None and ACTIVE in (recipe.defaults | dict(values)).values():
             return NeedsInput(NO_ACTIVE_FILE, (self._candidate(recipe, values),))
+        if recipe.answer is None and not (doubted or certain):
+            for described in values.values():
+                if isinstance(described, NoteSet) and self._count(described) == 0:
+                    return Answer(f"No note matches: {described.text()}. Nothing was changed.")
         plan = fill(recipe, values)
         preview = None
         if doubted or (certain and recipe.answer is None):

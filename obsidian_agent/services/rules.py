@@ -21,7 +21,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from obsidian_agent.agent.events import PlanReady
+from obsidian_agent.agent.events import Answer, PlanReady
 from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem
 from obsidian_agent.offline.recipe import packaged, recipe_named
 from obsidian_agent.plan.parameters import MissingInput
@@ -34,6 +34,8 @@ from obsidian_agent.state_files import append_json, file_lock, make_private, rep
 
 _FILE: Final = "rules.json"
 _LOG: Final = "rules.log"
+_NO_PLAN: Final = "NO_PLAN"
+"""Code of the reason that no note matches, or that the recipe only answers."""
 _NAME: Final = re.compile(r"[^\x00-\x1f\x7f]{1,80}")
 MAX_RULES: Final = 100
 MAX_TRIALS: Final = 100
@@ -373,7 +375,8 @@ class RuleRunner:
         """Return the outcome of a rule, and the hash of the plan that it proposed last."""
         preview = self._preview(rule, now)
         if isinstance(preview, Problem):
-            return RuleOutcome(rule.name, reason=preview.message), rule.proposed
+            proposed = "" if preview.code == _NO_PLAN else rule.proposed
+            return RuleOutcome(rule.name, reason=preview.message), proposed
         if not preview.change_set.changes:
             return RuleOutcome(rule.name, reason="Nothing would change."), ""
         if rule.alone and _may_run_alone(preview):
@@ -441,9 +444,12 @@ class RuleRunner:
         verdict = self._session.offline.turn(request).propose(recipe, rule.values())
         if isinstance(verdict, PlanReady):
             return verdict.plan.to_json()
-        message = getattr(verdict, "message", "") or "The recipe answers and changes nothing."
+        if isinstance(verdict, Answer):
+            text = verdict.text if recipe.answer is None else "The recipe answers a question."
+            return Problem(_NO_PLAN, text)
+        message = getattr(verdict, "message", "")
         problem = getattr(verdict, "problem", None)
-        return problem if isinstance(problem, Problem) else Problem("NO_PLAN", message)
+        return problem if isinstance(problem, Problem) else Problem("NEEDS_INPUT", message)
 
 
 def _may_run_alone(preview: Preview) -> bool:

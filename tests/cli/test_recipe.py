@@ -57,6 +57,16 @@ def test_a_question_is_answered(call: Call) -> None:
     )
 
 
+def test_a_recipe_for_notes_that_do_not_exist_plans_nothing(call: Call, tmp_path: Path) -> None:
+    values = ["--param", "notes=tag:#none", "--param", "folder=New"]
+    code, document = call("recipe", "run", "move", *values, "--yes")
+    assert (code, document["answer"]) == (
+        0,
+        "No note matches: notes tagged #none. Nothing was changed.",
+    )
+    assert not (tmp_path / "vault/New").exists()
+
+
 def test_what_is_missing_or_wrong_is_told(call: Call) -> None:
     code, document = call("recipe", "run", "move", "--param", "folder=Archive", "--yes")
     assert (code, document["outcome"], document["missing"]) == (3, "needs-input", ["notes"])

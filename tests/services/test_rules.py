@@ -137,6 +137,15 @@ def test_a_rule_of_notes_proposes_what_is_new_and_nothing_twice(call: Call, tmp_
         assert call("rule", "run")[1] == {"proposals": []}
     reasons = [entry["text"] for entry in call("rule", "log")[1]["entries"][:2]]
     assert reasons[0] == "You dropped this plan." != reasons[1], "a reason is logged once"
+    texts = {name: (tmp_path / "vault" / name).read_text() for name in ("A.md", "B.md")}
+    for name in texts:
+        (tmp_path / "vault" / name).write_text("x")
+    assert call("rule", "run")[1] == {"proposals": []}
+    reason = call("rule", "log")[1]["entries"][0]["text"]
+    assert reason == "No note matches: notes tagged #done. Nothing was changed."
+    for name, text in texts.items():
+        (tmp_path / "vault" / name).write_text(text)
+    assert len(call("rule", "run")[1]["proposals"]) == 1, "they were tagged again"
     assert call("rule", "list")[1]["rules"][0].keys() == {"name", "when", "then", "last"}
     assert call("rule", "remove", "Done", "--yes")[0] == 0
     assert call("rule", "run", "Done")[1]["errors"][0]["code"] == "RULE_NOT_FOUND"
