@@ -67,6 +67,7 @@ class Packs:
         matches: set[int] = set()
         for pack in self._packs:
             matches.update(_search(pack, needle))
+            _release(pack.data)
         uncertain = LOSSY | FOLDS_TO_ASCII if needle.lower else LOSSY
         matches.update(file for file, flags in enumerate(self._snapshot.flags) if flags & uncertain)
         return matches
@@ -144,6 +145,12 @@ def _search(pack: _Pack, needle: Needle) -> Iterator[int]:
             at = (
                 piece.find(pattern, next_note - offset, limit) if next_note - offset < limit else -1
             )
+
+
+def _release(data: mmap.mmap | bytes) -> None:
+    """Give back the memory of a searched pack. The system's cache still holds the file."""
+    if isinstance(data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        data.madvise(mmap.MADV_DONTNEED)
 
 
 def _map_pack(path: Path) -> mmap.mmap | bytes:
