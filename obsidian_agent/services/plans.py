@@ -336,7 +336,7 @@ class Plans(Struct, frozen=True):
         """
         outputs, warnings = dict(result.outputs), list(result.warnings)
         for instance in approved.instances:
-            of_step = outputs.get(instance.step_id)
+            of_step: Any = outputs.get(instance.step_id)
             index = instance.index if isinstance(of_step, list) else None
             output = of_step if index is None else of_step[index]
             if (
