@@ -36,6 +36,7 @@ _PATTERNS: Final = (
 )  # fmt: skip
 _VAGUE: Final = (
     ("git", re.compile(r"(?P<stem>.+)[._](?:BACKUP|BASE|LOCAL|REMOTE)[._]\d+")),
+    ("git", re.compile(r"(?P<stem>.+)~[^~]+")),
     ("iCloud", re.compile(r"(?P<stem>.+\S) [2-9]")),
     ("Google Drive", re.compile(r"(?P<stem>.+\S) ?\([1-9]\)")),
 )  # fmt: skip
@@ -44,7 +45,7 @@ _DEVICE: Final = re.compile(
     r"|(?-i:(?=.*[\d-])(?=.*[A-Z]{3})[A-Z0-9]+(?:-[A-Z0-9]+)*))(?:-\d+)?",
     re.IGNORECASE,
 )
-_TELLTALE: Final = re.compile(rf"(?i:{_CONFLICT})|BACKUP|BASE|LOCAL|REMOTE|-| [2-9]$|\([1-9]\)$")
+_TELLTALE: Final = re.compile(rf"(?i:{_CONFLICT})|BACKUP|BASE|LOCAL|REMOTE|[-~]| [2-9]$|\([1-9]\)$")
 """A part of every name that one of the patterns matches."""
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import combinations, repeat
-from typing import Final
+from typing import Any, Final
 from zlib import crc32
 
 from msgspec import Struct
@@ -18,12 +18,11 @@ from obsidian_agent.health.conflict_marks import has_conflicts
 from obsidian_agent.health.names import has_placeholder, is_date, is_day
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.health.texts import (
-    BLANKS,
-    BOM,
     MIN_PROSE,
     SIMILAR,
     body_of,
     body_start,
+    is_empty,
     words_of,
 )
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_block
@@ -95,9 +94,7 @@ class Digests:
         for note, data in survey.index.texts(ROOT):
             if isinstance(data, Problem) or not survey.is_examined(note):
                 continue
-            # Properties that the index has read are valid.
-            has_properties = bool(survey.facts[note].properties)
-            self.of[note] = _digest(data, today, has_properties=has_properties)
+            self.of[note] = _digest(note, data, today, survey.facts[note].properties)
 
     @cached_property
     def identical(self) -> list[list[VaultPath]]:
@@ -161,10 +158,12 @@ class Digests:
         return body_of(self._survey.index.text(note)).decode("utf-8", "replace")
 
 
-def _digest(data: bytes, today: str, *, has_properties: bool) -> NoteDigest:
+def _digest(note: VaultPath, data: bytes, today: str, properties: Mapping[str, Any]) -> NoteDigest:
     body = body_of(data)
+    # Properties that the index has read are valid.
+    has_properties = bool(properties)
     return NoteDigest(
-        is_empty=not body and not data.removeprefix(BOM).strip(BLANKS),
+        is_empty=is_empty(data, body, note.stem, properties),
         has_conflict_marks=(
             all(mark in data for mark in _CONFLICT_MARKS)
             and has_conflicts(data.decode("utf-8", "replace"))

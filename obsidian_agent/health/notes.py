@@ -9,32 +9,37 @@ from datetime import UTC, datetime, timedelta
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.health.digests import Digests, OverdueTask
-from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep, excerpt
+from obsidian_agent.health.finding import (
+    HealthFinding,
+    Repair,
+    RepairChoice,
+    RepairStep,
+    excerpt,
+    note_count,
+)
 from obsidian_agent.health.names import has_date
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.paths.path import VaultPath
 
 
 def empty_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
-    """Yield the notes without text and properties."""
+    """Yield the notes that have neither text, apart from their name, nor properties."""
     for note, digest in digests.of.items():
         if digest.is_empty:
             links = survey.backlinks.get(note, 0)
+            evidence = ["its properties have no values"] if survey.facts[note].properties else []
+            if links:
+                evidence.append(f"{note_count(links)} {'links' if links == 1 else 'link'} to it")
             yield HealthFinding(
                 kind="empty-note",
                 path=note.text,
                 subject="",
                 text="The note is empty.",
-                evidence=_linked_from(links),
+                evidence="; ".join(evidence),
                 # A note that others link to is one to be written, and deleting it breaks links.
-                repair=None if links else Repair((delete(note),)),
+                # One with names of properties may be a template.
+                repair=None if evidence else Repair((delete(note),)),
             )
-
-
-def _linked_from(count: int) -> str:
-    if not count:
-        return ""
-    return "one note links to it" if count == 1 else f"{count} notes link to it"
 
 
 def delete(note: VaultPath) -> RepairChoice:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from obsidian_agent.errors import Problem
+from obsidian_agent.vault.links.spelling import spelling_key
 
 BOM: Final = "\ufeff".encode()
 BLANKS: Final = b" \t\r\n"
@@ -18,6 +20,7 @@ MIN_PROSE: Final = 20
 _OPENING: Final = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n")
 _CLOSING: Final = re.compile(rb"---(?<![^\n]---)[ \t]*\r?(?:\n|\Z)")
 """The fences of properties, as `find_frontmatter` finds them in a decoded text."""
+_HEADING: Final = re.compile(rb"#{1,6}(?:[ \t]+(?P<text>[^\n]*?))?[ \t#]*")
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -36,6 +39,21 @@ def body_of(data: bytes | Problem) -> bytes:
     if b"\r" in body:
         body = body.replace(b"\r\n", b"\n")
     return body.removeprefix(BOM).strip(BLANKS)
+
+
+def is_empty(data: bytes, body: bytes, name: str, properties: Mapping[str, Any]) -> bool:
+    """Return whether a note has no text but its name, and no property with a value."""
+    if body:
+        heading = _HEADING.fullmatch(body)
+        if heading is None:
+            return False
+        text = (heading["text"] or b"").decode("utf-8", "replace")
+        if text and spelling_key(text) != spelling_key(name):
+            return False
+    if properties:
+        return all(value in (None, "", []) for value in properties.values())
+    # Properties that cannot be read are a text, too.
+    return not data[: body_start(data)].removeprefix(BOM).strip(BLANKS + b"-")
 
 
 def words_of(body: bytes) -> Counter[str]:

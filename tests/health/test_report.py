@@ -335,9 +335,21 @@ def test_a_mention_that_cannot_become_a_link_is_not_proposed(found: Examine) -> 
 
 def test_empty_notes_have_neither_text_nor_properties(found: Examine) -> None:
     files = {"A.md": "", "B.md": " \r\n", "C.md": "---\nx: 1\n---\n", "D.md": "[[A]]"}
+    files |= {"No.md": "---\nx: [1\n---\n", "Yes.md": "# Maybe\n", "Or.md": "# Or\n## Else\n"}
     linked, unlinked = found(files, "empty-note")
-    assert (linked.path, linked.evidence, linked.repair) == ("A.md", "one note links to it", None)
+    assert (linked.path, linked.evidence, linked.repair) == ("A.md", "1 note links to it", None)
     assert (unlinked.path, repairs(unlinked)) == ("B.md", (False, ["Delete B.md"]))
+
+
+@pytest.mark.parametrize("text", ["# \n", "#\n", "---\n---\n## 🌱 my plan #\r\n", "---\n---\n"])
+def test_a_note_with_its_name_only_is_empty(found: Examine, text: str) -> None:
+    (finding,) = found({"My plan.md": text}, "empty-note", "unlinked-note")
+    assert (finding.kind, repairs(finding)) == ("empty-note", (False, ["Delete My plan.md"]))
+
+
+def test_a_note_with_names_of_properties_only_may_be_a_template(found: Examine) -> None:
+    (finding,) = found({"P.md": "---\ntags: []\nd:\n---\n"}, "empty-note", "unlinked-note")
+    assert (finding.kind, finding.repair) == ("empty-note", None)
 
 
 @pytest.mark.parametrize(
@@ -753,6 +765,7 @@ NO_COPIES = (
     "PLAN_BASE_101.md",
     "Plan-draft.md",
     "Plan-USA.md",
+    "Plan~.md",
 )
 
 
@@ -768,7 +781,13 @@ def test_other_names_are_those_of_no_conflict_copies(found: Examine, name: str) 
     assert not found({"Plan.md": PROSE, name: PROSE}, "conflict-copy")
 
 
-VAGUE_NAMES = ("Plan 2", "Plan (1)", "Plan-DESKTOP-4F2K1QP", "Plan-MacBook Pro de Ada-2")
+VAGUE_NAMES = (
+    "Plan 2",
+    "Plan~feature-x",
+    "Plan (1)",
+    "Plan-DESKTOP-4F2K1QP",
+    "Plan-MacBook Pro de Ada-2",
+)
 
 
 @pytest.mark.parametrize("name", VAGUE_NAMES)
