@@ -145,8 +145,14 @@ async def _settings(driver: Driver, file: Path) -> None:
     await change("temperature", "enter", "home", *"7", "enter")
     assert "not valid" in driver.screen()
     assert "temperature = 0.29" in content(file)
-    await change("allow_deletes", "d")
+    await change("allow_deletes", "delete")
     assert "allow_deletes" not in content(file)
+    await pilot.press(*"dele")
+    await driver.settle()
+    assert [row.name for row in listing.entries] == ["allow_deletes", "commands_deny"]
+    await pilot.press("escape")
+    await driver.settle()
+    assert len(listing.entries) > 20
     await pilot.press("escape")
     await driver.send("/set temperature 0.5")
     assert "temperature is now 0.5." in driver.transcript()

@@ -43,6 +43,7 @@ class Modal(ModalScreen[R | None], Generic[R]):
 
     CSS_PATH = STYLES
     BINDINGS = [*bindings("dialog"), HELP]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (24, "-high")]
 
     def __init__(self, title: str, hint: str = "") -> None:
         super().__init__()

@@ -15,7 +15,8 @@ from textual.widgets import Input, Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.services.fields import Field
-from obsidian_agent.tui.bindings import binding, bindings
+from obsidian_agent.tui.action_search import Action, ranked
+from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.dialogs import ListScreen
 from obsidian_agent.tui.screens.values_form import ValuesForm
@@ -34,9 +35,6 @@ TITLE_WIDTH = 30
 class SettingsList(VirtualList["SettingRow"]):
     """Groups and their settings, a line each."""
 
-    DEFAULT_CSS = "SettingsList { height: auto; min-height: 3; max-height: 50vh; }"
-    BINDINGS = [binding("list.choose", "Change")]
-
     def draw_row(self, row: SettingRow, width: int) -> Content:
         changed = row.value != row.default
         return Content.assemble(
@@ -50,9 +48,10 @@ class SettingsList(VirtualList["SettingRow"]):
 
 
 class SettingsScreen(ListScreen["SettingRow", None]):
-    """The list of settings. A change is checked and saved immediately."""
+    """The list of settings, which typing filters. A change is checked and saved immediately."""
 
-    BINDINGS = bindings("settings")
+    BINDINGS = [*bindings("find"), *bindings("settings")]
+    AUTO_FOCUS = "LineEntry"
 
     def __init__(self, settings: LiveSettings, changed: Signal[str]) -> None:
         super().__init__(
@@ -68,33 +67,48 @@ class SettingsScreen(ListScreen["SettingRow", None]):
         yield SettingsList(empty="No setting has these words.")
         yield Static("", id="setting", markup=False)
 
+    def on_mount(self) -> None:
+        self.listing.can_focus = False
+        self.run_flow("rows", self.reload)
+
     def load(self) -> Sequence[SettingRow | str]:
         rows = self._settings.rows()
-        words = self._query.casefold().split()
-        return group_rows([row for row in rows if _has_words(row, words)])
-
-    def action_filter(self) -> None:
-        self.query_one(LineEntry).focus()
+        if not self._query.strip():
+            return group_rows(rows)
+        by_name = {row.name: row for row in rows}
+        return [by_name[match.key] for match in ranked(self._query, list(map(_searchable, rows)))]
 
     def action_back(self) -> None:
-        """Leave the search, or close the settings."""
+        """Empty the search, or close the settings."""
         entry = self.query_one(LineEntry)
-        if entry.value or entry.has_focus:
+        if entry.value:
             entry.value = ""
-            self.listing.focus()
         else:
             self.dismiss(None)
 
-    def on_input_changed(self, event: Input.Changed) -> None:
-        self._query = event.value
-        self.run_flow("rows", self.reload, exclusive=True)
+    def action_move(self, step: int) -> None:
+        self.listing.action_cursor(step)
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.listing.focus()
+    def action_page(self, direction: int) -> None:
+        self.listing.action_page(direction)
+
+    def action_change(self) -> None:
+        self.listing.action_choose()
+
+    async def on_input_changed(self, event: Input.Changed) -> None:
+        self._query = event.value
+        self.run_flow("rows", self._search, exclusive=True)
+
+    async def _search(self) -> None:
+        self.listing.cursor = 0
+        await self.reload()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        # A letter that is typed into the search must not trigger its key.
-        return not (isinstance(self.focused, LineEntry) and action in ("default", "filter"))
+        # Delete belongs to the search while there is text after its cursor.
+        if action != "default":
+            return True
+        entry = self.query_one(LineEntry)
+        return entry.cursor_position >= len(entry.value)
 
     @property
     def _current(self) -> SettingRow | None:
@@ -210,11 +224,14 @@ def _source(row: SettingRow) -> str:
             return "the default"
 
 
-def _has_words(row: SettingRow, words: Sequence[str]) -> bool:
-    """Return True if a setting has every word in its group, name, description or value."""
-    texts = (row.group, row.title, row.name, row.description, format_value(row.value))
-    folded = " ".join(texts).casefold()
-    return all(word in folded for word in words)
+def _searchable(row: SettingRow) -> Action:
+    return Action(
+        key=row.name,
+        title=row.title,
+        subject=row.group,
+        description=f"{row.description} {format_value(row.value)}",
+        examples=(row.name,),
+    )
 
 
 def group_rows(rows: Sequence[SettingRow]) -> list[SettingRow | str]:

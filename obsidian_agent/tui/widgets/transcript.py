@@ -391,6 +391,7 @@ class Transcript(VerticalScroll):
     DEFAULT_CSS = """
     Transcript {
         height: 1fr; padding: 1 0 0 0; scrollbar-size-vertical: 1; background: $surface;
+        align-vertical: bottom;
     }
     """
     BINDING_GROUP_TITLE = "Conversation"
