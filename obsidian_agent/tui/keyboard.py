@@ -1,7 +1,8 @@
 """A filter for all keys that separates typed text from answers to a dialog or pane.
 
 Text that the user is typing must never answer a question that has just appeared. A key therefore
-answers only after the question has been on the screen for a moment without any key. Until then,
+answers only after the question has been on the screen for a moment without any key: for a short one
+if it is the plan that the last key asked for, so that nothing is being typed. Until then,
 letters continue the text that is being typed; without such a text, a key that would answer is
 ignored with a notice. This applies to every screen and pane that appears by itself, without code of
 their own. A screen that a key has opened directly (F3, the history) is not such a question.
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
 
 PAUSE = 0.7
 """Seconds without a key after which keys may answer and a question may appear."""
+
+READING = 0.3
+"""Seconds for a plan that the last key asked for. No one reads and reacts faster."""
+
+AWAITED_SECONDS = 2.0
+"""Seconds after that key in which the user still waits for it."""
 
 SAME_KEY_SECONDS = 0.25
 """Seconds after a key in which a new screen counts as opened by it."""
@@ -78,8 +85,10 @@ class Keyboard:
         self._activity: Activity = "waiting"
         self._last = -PAUSE
         """The time of the last key."""
-        self._quiet_from = -PAUSE
-        """The last time when a question appeared or a key was ignored because of one."""
+        self._quiet_until = 0.0
+        """The time from which keys answer the question that is on the screen."""
+        self._has_asked = False
+        """True if the last key was a command: neither text, nor ignored, nor one that moves."""
         self._noticed = -NOTICE_SECONDS
         """The time of the last notice about an ignored key."""
         self._field: Field | None = None
@@ -91,7 +100,14 @@ class Keyboard:
 
     def mark_appeared(self) -> None:
         """Note that something which keys can answer has appeared by itself."""
-        self._quiet_from = self.clock()
+        self._quiet_until = self.clock() + PAUSE
+
+    def mark_work_appeared(self) -> None:
+        """Note that a plan or result has appeared."""
+        waited = self.clock() - self._last
+        is_plan = self._panes.work.stage == "plan"
+        is_awaited = is_plan and self._has_asked and waited < AWAITED_SECONDS
+        self._quiet_until = self.clock() + (READING if is_awaited else PAUSE)
 
     def screen_changed(self) -> None:
         """Note that another screen is on top, unless the last key has opened or closed it."""
@@ -131,7 +147,7 @@ class Keyboard:
         field = self._focused_field()
         on_main = self._app.screen is self._app.screen_stack[0]
         is_still_typing = field is None and self._activity == "typing" and now - self._last < PAUSE
-        is_new_question = now - self._quiet_from < PAUSE and not (on_main and field is not None)
+        is_new_question = now < self._quiet_until and not (on_main and field is not None)
         if isinstance(event, events.Paste):
             if field is None or is_new_question:
                 self._write(event)
@@ -143,7 +159,8 @@ class Keyboard:
         if (is_still_typing or is_new_question) and self._answers(event):
             if self._is_text(event, is_still_typing=is_still_typing):
                 self._write(event)
-                self._quiet_from = self._last = now
+                self._last = now
+                self._quiet_until = now + PAUSE
             else:
                 self._ignore(event, now)
             return True
@@ -160,8 +177,10 @@ class Keyboard:
             self._letter = None
         if field is not None and (event.is_printable or event.key in _EDITING):
             self._activity, self._field = "typing", field
+            self._has_asked = False
         else:
             self._activity = "deciding"
+            self._has_asked = event.key not in _MOVING
         self._last = now
         return False
 
@@ -195,7 +214,7 @@ class Keyboard:
             event.is_printable
             and panes.work.binds(event.key)
             and not (self._activity == "typing" and now - self._last < PAUSE)
-            and (now - self._quiet_from < PAUSE or panes.work.plan.is_growing)
+            and (now < self._quiet_until or panes.work.plan.is_growing)
             and not self._main.query_one(Prompt).text
         )
 
@@ -212,7 +231,9 @@ class Keyboard:
         return event.key in current_keys(self._app, "prompt.send").split(",")
 
     def _ignore(self, event: events.Key, now: float) -> None:
-        self._quiet_from = self._last = now
+        self._last = now
+        self._quiet_until = now + PAUSE
+        self._has_asked = False
         if now - self._noticed >= NOTICE_SECONDS and not self._has_errors:
             self._noticed = now
             key = format_keys(event.key)
@@ -274,7 +295,7 @@ class Keyboard:
                 field.call_next(field.action_send)
             case _:
                 return
-        self._activity, self._field = "typing", field
+        self._activity, self._field, self._has_asked = "typing", field, False
         if self._app.screen is main:
             main.query_one(Panes).go("chat")
         elif field.screen is not self._app.screen:

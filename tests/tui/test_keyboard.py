@@ -218,6 +218,38 @@ async def test_a_result_that_comes_while_keys_are_pressed_is_neither_undone_nor_
         assert "A.md" not in app.files
 
 
+@pytest.mark.parametrize(
+    ("wait", "key", "seconds", "runs"),
+    [
+        (0.5, "", 0.31, 1),
+        (0.5, "", 0.29, 0),
+        (5.0, "", 0.31, 0),
+        (5.0, "", 0.71, 1),
+        (0.5, "down", 0.31, 0),
+        (0.5, "b", 0.31, 0),
+    ],
+)
+async def test_a_plan_is_approved_sooner_if_the_last_key_asked_for_it(
+    wait: float, key: str, seconds: float, runs: int
+) -> None:
+    async with driving() as app:
+        app.model.gate.clear()
+        await app.pilot.press(*"Make notes")
+        app.now += 1.0
+        await app.pilot.press("enter")
+        await app.until(lambda: app.messages == ["Make notes"])
+        app.now += wait
+        if key:
+            await app.pilot.press(key)
+        app.model.gate.set()
+        await app.until(lambda: app.stage == "plan" and not app.plan.is_growing)
+        await app.settle()
+        app.now += seconds
+        await app.pilot.press("a")
+        await app.settle()
+        assert len(app.runs) == runs
+
+
 async def test_a_plan_under_a_dialog_that_went_away_by_itself_is_not_approved() -> None:
     async with driving() as app:
         await app.planned()

@@ -115,8 +115,8 @@ async def test_a_key_that_comes_before_the_plan_was_looked_at_is_ignored_and_a_n
     async with kitchen(tmp_path, size) as app:
         await app.send(FIRST)
         assert app.stage == "plan"
-        for _ in range(2):
-            app.now += 0.4
+        for seconds in (0.2, 0.6):
+            app.now += seconds
             await app.pilot.press("a")
             await app.settle()
             assert (app.prompt.text, app.stage) == ("", "plan")

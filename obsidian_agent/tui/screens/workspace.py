@@ -65,7 +65,7 @@ class Workspace(Screen[None]):
         self.signals = signals
         self.backend = backend
         self.keyboard = keyboard
-        self.panes = Panes(ChangeReader(self._diff, self._edits), keyboard.mark_appeared)
+        self.panes = Panes(ChangeReader(self._diff, self._edits), keyboard.mark_work_appeared)
         self.stream = EventStream(
             lambda batch: self.post_message(EventsArrived(batch, self.stream.generation))
         )

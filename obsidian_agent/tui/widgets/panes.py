@@ -122,6 +122,8 @@ class Panes(Horizontal):
     def _work_appeared(self) -> None:
         self.hide_empty()
         self._on_appear()
+        # Nothing can be read before it is painted.
+        self.call_after_refresh(self._on_appear)
 
     def go(self, pane: PaneName) -> None:
         """Bring a pane to the front and give it the focus."""
