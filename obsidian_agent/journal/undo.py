@@ -69,6 +69,10 @@ class UndoResult(Struct, frozen=True, kw_only=True):
     restored: tuple[str, ...] = ()
     folders: frozenset[str] = frozenset()
     """The paths in `restored` of folders that were created or removed."""
+    moved: tuple[tuple[str, str], ...] = ()
+    """The earlier and present paths of the files and folders in `restored` that were moved."""
+    removed: frozenset[str] = frozenset()
+    """The paths in `restored` of files that were removed."""
     skipped: tuple[str, ...] = ()
     """Skipped on request, or because there was nothing to do: the entry had the desired state
     already, or a folder had other entries."""
@@ -111,6 +115,9 @@ class _Reversal(Struct):
     """Numbers of the run's actions that this undo cancels, or that need no undo."""
     restored: dict[str, bool] = field(default_factory=dict)
     """Paths, each with True if a folder was created or removed there."""
+    moved: dict[str, str] = field(default_factory=dict)
+    """The earlier paths of moved files and folders, by their present ones."""
+    removed: set[str] = field(default_factory=set)
     skipped: dict[str, None] = field(default_factory=dict)
     conflicts: dict[str, UndoConflict] = field(default_factory=dict)
     errors: list[Problem] = field(default_factory=list)
@@ -333,8 +340,14 @@ class _Reversal(Struct):
         if isinstance(action, MoveEntry):
             moved = {_moved(path, action): folder for path, folder in self.restored.items()}
             self.restored = moved | {action.new_path.text: False}
+            if not is_trash(action.path):
+                self.moved[action.new_path.text] = self.moved.pop(
+                    action.path.text, action.path.text
+                )
         elif not is_trash(action.path):
             self.restored[action.path.text] = isinstance(action, PutFolder)
+            if isinstance(action, PutFile) and action.after is None:
+                self.removed.add(action.path.text)
 
     def result(self, run_id: str) -> UndoResult:
         """Return the result for the run with this id."""
@@ -343,6 +356,8 @@ class _Reversal(Struct):
             run_id=run_id,
             restored=tuple(sorted(self.restored)),
             folders=frozenset(path for path, folder in self.restored.items() if folder),
+            moved=tuple(sorted((old, new) for new, old in self.moved.items())),
+            removed=frozenset(self.removed),
             skipped=tuple(sorted(self.skipped)),
             conflicts=conflicts,
             errors=tuple(self.errors),

@@ -289,13 +289,12 @@ class Policy(Struct, frozen=True):
         if tool.deletes and (off := self._off("deletes")) is not None:
             yield Problem(
                 "DELETE_DISABLED",
-                f"{tool.name} deletes, and deletes are off. {self._how_to_allow('deletes', off)}",
+                f"{tool.name} deletes files, which is off: {self._how_to_allow('deletes', off)}",
             )
         if tool.risk is Risk.COMMANDS and (off := self._off("commands")) is not None:
             yield Problem(
                 "COMMANDS_DISABLED",
-                f"{tool.name} runs commands, and they are off. "
-                f"{self._how_to_allow('commands', off)}",
+                f"{tool.name} runs commands, which is off: {self._how_to_allow('commands', off)}",
             )
         if tool.risk is not Risk.READ_ONLY and not self.allow_writes:
             yield Problem(
@@ -337,7 +336,7 @@ class Policy(Struct, frozen=True):
             if off is not None and _trashes(operation):
                 path = operation.path
                 message = (
-                    f"{path} would go to .trash, and deletes are off. "
+                    f"{path} would go to .trash, and deleting is off: "
                     f"{self._how_to_allow('deletes', off)}"
                 )
                 yield Problem("DELETE_DISABLED", message, path=path.text).at(
@@ -412,11 +411,9 @@ class Policy(Struct, frozen=True):
     def _how_to_allow(self, what: Literal["deletes", "commands"], off: Verdict) -> str:
         if off.source != SETTINGS:
             return f"{off.source} says so."
-        return (
-            f"Allow them with --allow-{what}."
-            if self.by_options
-            else "Allow them in the settings (F5)."
-        )
+        if self.by_options:
+            return f"--allow-{what} allows it."
+        return f"the setting “Allow {what}” (F5) allows it."
 
 
 UNRESTRICTED: Final = Policy(allow_deletes=True, allow_commands=True)

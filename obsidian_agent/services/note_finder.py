@@ -13,6 +13,7 @@ from obsidian_agent.services.reading import (
     recently_modified,
     search_lines,
 )
+from obsidian_agent.services.run_context import note_settings
 from obsidian_agent.vault.index.name_search import NameHit, NameSearch
 from obsidian_agent.vault.paths.path import ROOT
 
@@ -40,8 +41,8 @@ class NoteFinder:
 
     @property
     def count(self) -> int:
-        """The number of notes and canvases."""
-        return len(self._paths)
+        """The number of notes, without canvases."""
+        return sum(path.endswith(".md") for path in self._paths)
 
     def add_aliases(self) -> None:
         """Search by aliases as well, from the index, which is built if it is not there yet."""
@@ -49,17 +50,23 @@ class NoteFinder:
         self._names = NameSearch(self._paths, aliases)
 
     def recent(self, opened: Iterable[str]) -> list[str]:
-        """Return the notes `opened` here, those recent in Obsidian, and the latest modified."""
+        """Return the notes `opened` here and in Obsidian, else the latest modified."""
         listed = dict.fromkeys(path for path in self._recent(opened) if path in self._existing)
-        return list(listed)[:MAX_RECENT]
+        return list(listed or self._modified())[:MAX_RECENT]
 
     def _recent(self, opened: Iterable[str]) -> Iterator[str]:
         yield from opened
         try:
             yield from recent_files(self._vault.store.obsidian_config("workspace"))
-            yield from recently_modified(self._view, MAX_RECENT)
         except ObsidianAgentError:
             return
+
+    def _modified(self) -> list[str]:
+        templates = note_settings(self._vault.store.obsidian_config).templates
+        try:
+            return recently_modified(self._view, MAX_RECENT, templates)
+        except ObsidianAgentError:
+            return []
 
     def names(self, query: str) -> Sequence[NameHit]:
         """Return the notes whose names or aliases match, best first."""

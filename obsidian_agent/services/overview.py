@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from obsidian_agent.services.reading import recently_modified
+from obsidian_agent.services.run_context import note_settings
 from obsidian_agent.terminal_text import counted
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 
@@ -54,21 +55,17 @@ def overview(
     view = session.vault.view()
     notes = list(view.index.notes(ROOT))
     macros = sorted(session.saved.trusted(), key=lambda macro: -session.saved.use_count(macro.name))
+    templates = note_settings(session.vault.store.obsidian_config).templates
     changes = (run for run in session.runs.history(limit=20) if not run.effects.is_empty)
     return Overview(
         note_count=len(notes),
         examples=tuple(_examples(view, notes)),
         waiting=tuple(waiting.all()),
-        recent_notes=tuple(_recent(view, notes)),
+        recent_notes=tuple(recently_modified(view, RECENT_NOTES, templates)),
         macros=tuple(macro.name for macro in macros[:MACROS]),
         last_run=next(changes, None),
         health=trend[-1] if trend else None,
     )
-
-
-def _recent(view: VaultView, notes: list[VaultPath]) -> list[str]:
-    latest = heapq.nlargest(RECENT_NOTES, notes, key=lambda note: view.stat(note).mtime_ms)
-    return [note.text for note in latest]
 
 
 def _examples(view: VaultView, notes: list[VaultPath]) -> Iterator[Example]:

@@ -243,10 +243,15 @@ def _around(line: str, at: int) -> str:
     return line[:MAX_PREVIEW]
 
 
-def recently_modified(view: VaultView, limit: int) -> list[str]:
-    """Return the notes that were modified last, the latest first."""
+def recently_modified(view: VaultView, limit: int, templates: str = "") -> list[str]:
+    """Return the notes that were modified last, the latest first.
+
+    Those in the folder of `templates` are left out.
+    """
     times: list[tuple[float, str]] = []
     for note in view.index.notes(ROOT):
+        if templates and note.text.startswith(f"{templates}/"):
+            continue
         try:
             times.append((view.stat(note).mtime_ms, note.text))
         except ObsidianAgentError:

@@ -842,6 +842,13 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("answer.copy", "c", "copy(False)", "Copy", "Copy the answer"),
     Key("answer.code", "k", "copy(True)", "Copy code", "Copy the last block of code"),
+    Key(
+        "answer.insert",
+        "i",
+        "insert",
+        "Insert in note",
+        "Insert the answer into the open note, as /insert does; previewed first",
+    ),
     Key("conversation.outside", "o", "outside", "Open in Obsidian", "Open the note in Obsidian"),
 )
 

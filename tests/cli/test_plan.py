@@ -538,7 +538,7 @@ def test_a_problem_is_a_sentence_and_in_a_plan_of_the_users_its_place_and_code(
     )
     assert (
         said.err
-        == "vault.delete deletes, and deletes are off. Allow them with --allow-deletes. (d, DELETE_DISABLED)\n"
+        == "vault.delete deletes files, which is off: --allow-deletes allows it. (d, DELETE_DISABLED)\n"
     )
     said = here.say("rename", "a", "../b", "--yes")
     assert said.code == 2

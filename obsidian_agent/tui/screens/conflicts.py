@@ -149,10 +149,16 @@ class UndoPreview(ConflictDialog):
     def __init__(self, reversal: Reversal, planned: UndoResult, *, plan_waits: bool) -> None:
         rows: list[UndoConflict | ResultRow] = [*planned.conflicts]
         rows += [ResultRow("error", problem.message) for problem in planned.errors]
-        rows += [
-            ResultRow("folder" if path in planned.folders else "restore", path, path)
-            for path in planned.restored
-        ]
+        earlier = {new: old for old, new in planned.moved}
+        moves = "move back" if reversal.verb == "Undo" else "rename"
+        for path in planned.restored:
+            if path in earlier:
+                rows.append(ResultRow(moves, f"{earlier[path]} → {path}", path))
+            elif path in planned.folders:
+                rows.append(ResultRow("folder", path, path))
+            else:
+                word = "remove" if path in planned.removed else "restore"
+                rows.append(ResultRow(word, path, path))
         super().__init__(f"{reversal.verb} {reversal.subject}?", rows, reversal.diff)
         self._reversal = reversal
         self._planned = planned

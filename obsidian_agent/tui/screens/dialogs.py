@@ -281,8 +281,8 @@ class Comment(Modal[str]):
     def __init__(self) -> None:
         super().__init__(
             "What should be different?",
-            "Your comment goes to the planner that made this plan. The new plan is shown, with "
-            "what differs.",
+            "Enter sends your comment to the planner that made this plan. The new plan is shown, "
+            "with what differs.",
         )
 
     def body(self) -> ComposeResult:
@@ -370,7 +370,7 @@ class DiffScreen(ModalScreen[None]):
         parts: list[tuple[str, str]] = [(terminal_text.line(page.title), "bold")]
         switcher = self.query_one(ContentSwitcher)
         if isinstance(page.content, Diff):
-            parts.append((f"  +{page.content.added:,} -{page.content.removed:,}", "$quiet"))
+            parts.append((f"  +{page.content.added:,} −{page.content.removed:,}", "$quiet"))
             switcher.current = "whole-diff"
             view = self.query_one(DiffView)
             view.show(page.content)

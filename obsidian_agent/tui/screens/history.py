@@ -138,7 +138,7 @@ class RunFiles(VirtualList[RunFile]):
         counts = Content("")
         if row.counts is not None:
             added, removed = row.counts
-            counts = Content.assemble((f"  +{added:,}", "$success"), (f" -{removed:,}", "$error"))
+            counts = Content.assemble((f"  +{added:,}", "$success"), (f" −{removed:,}", "$error"))
         state = Content.styled(f"  {row.state}" if row.state else "", "$warning")
         is_marked = row.path in self.marked
         head = Content.assemble(

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, assert_never
 
 from msgspec import Struct
-from textual import work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Input, Static
@@ -24,7 +24,7 @@ from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.turn.controller import Pending
 from obsidian_agent.tui.widgets.prompt import MAX_SENT_MESSAGES, LineEntry
 from obsidian_agent.tui.widgets.row_list import Choice, VirtualList
-from obsidian_agent.tui.widgets.transcript import transcript_entries
+from obsidian_agent.tui.widgets.transcript import AnswerText, transcript_entries
 
 if TYPE_CHECKING:
     from textual.signal import Signal
@@ -427,7 +427,14 @@ class ThreadActions(OverviewActions):
 
     def action_insert_answer(self) -> None:
         """Preview a plan that inserts the last answer into the open note."""
-        answer, path = self.panes.chat.transcript.last_answer, self.panes.note.path
+        self._insert(self.panes.chat.transcript.last_answer)
+
+    @on(AnswerText.InsertRequested)
+    def _insert_requested(self, message: AnswerText.InsertRequested) -> None:
+        self._insert(message.text)
+
+    def _insert(self, answer: str) -> None:
+        path = self.panes.note.path
         if not answer:
             self.show_hint("There is no answer to insert yet.")
         elif path is None:

@@ -343,7 +343,7 @@ class Detail(Vertical):
         """Show the diff of one file."""
         self.title, self.content = title, diff
         signs = Content.assemble(
-            (f"  +{diff.added:,}", "$success"), (f"  -{diff.removed:,}", "$error")
+            (f"  +{diff.added:,}", "$success"), (f"  −{diff.removed:,}", "$error")
         )
         self._head(title, signs)
         self.query_one(DiffView).show(diff)

@@ -66,6 +66,8 @@ WORD_STYLES = {
     "pending": "$warning",
     "changed": "$warning",
     "restore": "$success",
+    "move back": "$secondary",
+    "remove": "$error",
     "new": "$success",
     "edit": "$warning",
     "delete": "$error",

@@ -156,6 +156,13 @@ class AnswerText(Static, can_focus=True):
             self.text = text
             self.only_code = only_code
 
+    class InsertRequested(Message):
+        """The answer is to be inserted into the open note."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
     def __init__(self, *, classes: str = "") -> None:
         super().__init__("", markup=False, classes=classes)
         self.source = ""
@@ -211,9 +218,16 @@ class AnswerText(Static, can_focus=True):
             self.screen.focus_previous()
 
     def action_copy(self, only_code: bool) -> None:
+        self.post_message(self.CopyRequested(self._whole, only_code=only_code))
+
+    def action_insert(self) -> None:
+        self.post_message(self.InsertRequested(self._whole))
+
+    @property
+    def _whole(self) -> str:
+        """The whole answer, of which this may be a piece that is still streamed."""
         parent = self.parent
-        text = parent.text if isinstance(parent, Streaming) else self.source
-        self.post_message(self.CopyRequested(text, only_code=only_code))
+        return parent.text if isinstance(parent, Streaming) else self.source
 
 
 class EntryWidget(Static):
