@@ -558,7 +558,7 @@ def test_hints_speak_of_the_command_line(commands: MakeCommands) -> None:
         "run",
         here.plan({"id": "c", "tool": "commands.run", "args": {"id": "x"}}, riskLevel="commands"),
     )
-    assert (code, "Allow them with --allow-commands." in told["errors"][0]["message"]) == (3, True)
+    assert (code, "--allow-commands allows it." in told["errors"][0]["message"]) == (3, True)
 
 
 def test_options_that_nothing_reads_are_gone(commands: MakeCommands) -> None:

@@ -36,7 +36,7 @@ def test_where_deletes_are_off_the_list_says_so(make_vault: MakeVault) -> None:
         Desk(vault).request("Throw away the notes in Old")
     )
     assert isinstance(event, NeedsInput)
-    assert "--allow-deletes" in event.candidates[0].doubt
+    assert "“Allow deletes”" in event.candidates[0].doubt
 
 
 def test_a_delete_is_refused_where_deletes_are_off(make_vault: MakeVault) -> None:
