@@ -18,10 +18,20 @@ from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.days import Period
 from obsidian_agent.offline.filling import Filling
-from obsidian_agent.offline.note_set import Key, NoteSet, Term, note_name, plain
+from obsidian_agent.offline.names import NameKind
+from obsidian_agent.offline.note_set import Key, NoteSet, Op, Term, note_name, plain
 from obsidian_agent.offline.recipe import AnswerFrom, Recipe
-from obsidian_agent.offline.sentence import NameMatch, Sentence, comparing, is_within
-from obsidian_agent.offline.words import JOINED, Stretch, Word, folded, meanings, words
+from obsidian_agent.offline.sentence import MEASURED, NameMatch, Sentence, comparing, is_within
+from obsidian_agent.offline.words import (
+    JOINED,
+    Stretch,
+    Word,
+    folded,
+    meanings,
+    senses_of,
+    stem,
+    words,
+)
 from obsidian_agent.tools.search.conditions import day_of
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 
@@ -32,12 +42,12 @@ _ASKING_WORDS: Final = "which what list find show count note have all when here 
 _TASK_WORDS: Final = "task open done due overdue date today week month year before since left"
 _MEASURE_WORDS: Final = (
     "sum average highest lowest more most fewer least longest oldest newest recently number value "
-    "date level property"
+    "date level property price rating"
 )
 QUESTION_WORDS: Final = frozenset(
     words(f"{_ASKING_WORDS} {_TASK_WORDS} {_MEASURE_WORDS} next year when")
 )
-"""The stems of the words that say what is query."""
+"""The stems of the words that say what is asked."""
 _WHICH: Final = frozenset({"which", "what", "when", "count"})
 _ASKS_FOR: Final = _WHICH | {"find", "list", "show"}
 _MEASURES: Final[tuple[tuple[frozenset[str], Measure], ...]] = (
@@ -51,7 +61,7 @@ _ORDERS: Final[tuple[tuple[str, Order], ...]] = (
     ("newest", "newest"),
     ("recently", "newest"),
     ("longest", "longest"),
-    ("lowest", "shortest"),
+    ("shortest", "shortest"),
 )
 _LINKS: Final = frozenset({"link", "backlink", "mention"})
 _YES_NO: Final = (
@@ -60,8 +70,10 @@ _YES_NO: Final = (
 _EXISTS: Final = frozenset(_YES_NO.split())
 """The first words of a question that is answered by yes or no."""
 _EXIST_TEXTS: Final = ("有没有", "吗", "ありますか", "있나요")
+_GROUPS: Final[tuple[NameKind, ...]] = ("folder", "tag", "value")
+"""The kinds of names that mean several notes."""
 _HIRAGANA: Final = unicode_expression(r"\p{Hiragana}+")
-_FILLERS: Final = "still anything something ones one thing whats muss must"
+_FILLERS: Final = "still anything something ones one thing whats muss must gibt"
 _EMPTY: Final = frozenset(_FILLERS.split())
 """English words of a question that ask for nothing."""
 _SOURCES: Final = 50
@@ -73,6 +85,9 @@ _ABOUT_WORDS: Final = frozenset({"about", "über", "o", "об", "про", "关�
 _DATE: Final = unicode_expression(r"\d{4}-\d{2}-\d{2}.*")
 _YEARS: Final = range(1000, 2200)
 _AFTER: Final = frozenset({"nach", "after"})
+_MEASURING: Final = MEASURED.union(*(senses for senses, _ in _MEASURES)) - {"count", "more"}
+"""The senses of words that measure or compare notes."""
+_TO_DO: Final = ("to do", "zu tun", "zu erledigen", "à faire", "por hacer", "da fare", "a fazer")
 _ALIKE: Final = 60
 """The similarity, in percent, of a word to the property that it means: “ausgesät”, aussaat."""
 _UNUSED: Final = 2
@@ -159,7 +174,7 @@ class _Filling(Filling):
         """Return the names; “which books” are no note called “books”."""
         return super()._without_templates(
             [
-                replace(match, names=match.of_kinds("folder", "tag", "value") or match.names)
+                replace(match, names=match.of_kinds(*_GROUPS) or match.names)
                 if self._cue(match)[1] & _ASKS_FOR
                 else match
                 for match in self._all
@@ -224,6 +239,10 @@ class _Reading:
         if query is None:
             self._compare()
             query = self._values(self.property) or self._days() or NoteQuery(self._order())
+        if isinstance(query, NoteQuery) and query.order is None:
+            # “The cheapest” limits the notes, if it names no property.
+            measuring = (word for word in self.free if word.senses & _MEASURING)
+            self.unused += [word for word in measuring if not is_within(word, self.used)]
         self._add_texts(query)
         unused = tuple(self._phrases())
         limits = any(word.negates or not word.text.isalpha() for word in self.unused)
@@ -253,7 +272,7 @@ class _Reading:
     def _phrases(self) -> Iterator[str]:
         """Yield the unused words, those in a row as one phrase."""
         rows: list[list[Word]] = []
-        for word in self.unused:
+        for word in sorted(set(self.unused), key=lambda word: word.start):
             gap = self.parsed.bare[rows[-1][-1].end : word.start] if rows else "."
             if gap.strip(" "):
                 rows.append([])
@@ -269,15 +288,17 @@ class _Reading:
         for word in list(self.unused):
             if len(word.senses) > 1 or word.negates:
                 continue
-            plural = find.find(f"{word.text}s", "folder", "tag")
-            known = plural or [n for n in find.inflected(word.text) if n.kind in ("folder", "tag")]
-            known = known or (find.partly(word.text) if self.property is not None else ())
+            other = [f"{word.text}s"] if stem(word.text) == word.text else [stem(word.text)]
+            known = [name for text in other for name in find.find(text, *_GROUPS)]
+            known += [name for name in find.inflected(word.text) if name.kind in _GROUPS]
+            known += find.partly(word.text) if self.property is not None else ()
             before = self.parsed.between(0, word.start)[-1:]
             denied = [one for one in before if one.negates]
-            for name in list(known)[:1]:
-                keys: Mapping[str, Key] = {"folder": "folder", "tag": "tag"}
+            for name in known[:1]:
+                keys: Mapping[str, Key] = {"folder": "folder", "tag": "tag", "value": "property"}
                 key = keys.get(name.kind, "note")
-                self.notes = _and(self.notes, Term(key, name.value, negated=bool(denied)))
+                term = Term(key, name.value, property=name.property, negated=bool(denied))
+                self.notes = _and(self.notes, term)
                 for part in (*denied, word):
                     self._use(part)
         self._add_value()
@@ -353,7 +374,8 @@ class _Reading:
         if undone:
             self.unused = [word for word in self.unused if not word.negates]
         is_open = any("open" in word.senses for word in self.free[1:])
-        if noun is None and not (is_late or is_due or undone or is_open):
+        is_to_do = any(text in self.parsed.bare.casefold() for text in _TO_DO)
+        if noun is None and not (is_late or is_due or undone or is_open or is_to_do):
             return None
         values = [*self.parsed.days, *self.parsed.periods]
         dated = [one for one in values if not is_within(one, self.parsed.conditions)]
@@ -395,8 +417,11 @@ class _Reading:
 
     def _property(self) -> NameMatch | None:
         """Return the property that is asked for, if it is no condition."""
+        bound = {name.property for match in self.names if match.bound for name in match.names}
         for match in self.names:
             if match.negated or match.bound or match.new or not match.of_kinds("property"):
+                continue
+            if bound & {name.value for name in match.names}:
                 continue
             cue = self.parsed.cue(match.start)
             senses = cue.senses if cue is not None else frozenset()
@@ -419,7 +444,9 @@ class _Reading:
         return None
 
     def _measure(self) -> Measure | None:
-        measures = (measure for senses, measure in _MEASURES if senses & self.senses)
+        words = (word for word in self.free if not is_within(word, self.used))
+        spoken = frozenset[str]().union(*(word.senses for word in words))
+        measures = (measure for senses, measure in _MEASURES if senses & spoken)
         return next(measures, None)
 
     def _values(self, match: NameMatch | None) -> PropertyQuery | None:
@@ -468,6 +495,13 @@ class _Reading:
         # Lazy: few questions leave a property open.
         from rapidfuzz import fuzz, process
 
+        senses = self.senses & MEASURED
+        named = [name for name in names if senses & senses_of(folded(name))]
+        if len(named) == 1:
+            for word in self.free:
+                if word.senses & MEASURED:
+                    self._use(word)
+            return named[0]
         for word in self.unused:
             best = process.extractOne(
                 folded(word.text), names, processor=folded, scorer=fuzz.ratio, score_cutoff=_ALIKE
@@ -475,17 +509,14 @@ class _Reading:
             if best is not None:
                 self._use(word)
                 return str(best[0])
-        return names[0] if len(names) == 1 and self.notes.terms else None
+        is_only = len(names) == 1 and self.notes.terms and _only_note(self.notes) is None
+        return names[0] if is_only else None
 
     # --- days ---
 
     def _compare(self) -> None:
-        """Add the comparisons with a day, a period or a year that name no property."""
-        numbers = [
-            word
-            for word in self.parsed.tokens
-            if word.text.isdecimal() and int(word.text[:5]) in _YEARS
-        ]
+        """Add the comparisons with a day, a period or a number that name no property."""
+        numbers = [word for word in self.parsed.tokens if word.text.isdecimal()]
         covered = (*self.parsed.conditions, *self.names)
         for value in (*self.parsed.days, *self.parsed.periods, *numbers):
             if is_within(value, covered) or is_within(value, self.used):
@@ -496,19 +527,26 @@ class _Reading:
             compared = self.parsed.comparison(value)
             cue = self.parsed.cue(value.start)
             op = compared.op or (">" if cue is not None and cue.text in _AFTER else None)
-            period = value if isinstance(value, Period) else _as_period(value)
-            years = self._years() if isinstance(value, Word) else []
-            name = self._chosen(years) or self._chosen(self._dates())
-            is_known = bool(self.notes.terms) or name is not None
-            if not is_known and not any(day_of(p, self.around.view.index) for p in self._paths()):
-                continue
-            is_year = name in years
-            amount: str | int = int(value.text) if is_year else period.text
-            span = value if is_year else period
-            key: Key = "property" if name is not None else "dated"
-            terms = comparing(key, op or (":" if is_year else None), span, amount, name)
+            terms = self._compared(value, op)
             self.notes = _and(self.notes, *terms)
-            self._use(compared)
+            if terms:
+                self._use(compared)
+
+    def _compared(self, value: Stretch, op: Op | None) -> list[Term]:
+        """Return the conditions on the property, or the day, that a value is compared with."""
+        is_number = isinstance(value, Word)
+        is_year = is_number and int(value.text[:5]) in _YEARS
+        name = self._chosen(self._years() if is_year else self._numbers()) if is_number else None
+        if name is not None:
+            return list(comparing("property", op or ":", value, int(value.text), name))
+        if is_number and not is_year:
+            return []
+        period = value if isinstance(value, Period) else _as_period(value)
+        if name := self._chosen(self._dates()):
+            return list(comparing("property", op, period, period.text, name))
+        index = self.around.view.index
+        is_dated = bool(self.notes.terms) or any(day_of(path, index) for path in self._paths())
+        return list(comparing("dated", op, period, period.text)) if is_dated else []
 
     def _paths(self) -> list[VaultPath]:
         try:
@@ -517,12 +555,19 @@ class _Reading:
             return []
 
     def _days(self) -> DayQuery | None:
-        """Return the days of the notes, or of those that mention a note, if “when” is query."""
+        """Return the days of the notes, or of those that mention a note, if “when” is asked."""
         if "when" not in self.senses:
             return None
         path, is_last = _only_note(self.notes), "recently" in self.senses
-        if path is not None and (is_last or not self._dates()):
-            self.notes = NoteSet((Term("links-to", path),))
+        if path is None:
+            return DayQuery()
+        linking = NoteSet((Term("links-to", path),))
+        paths = [parse(one, PathUse.READ) for one in linking.paths(self.around)]
+        is_linked = any(day_of(one, self.around.view.index) for one in paths)
+        # “When did I operate X” is no day of the note X, unless a word is written like it.
+        is_event = is_linked and bool(self.unused) and self._chosen(self._dates()) is None
+        if is_last or is_event or not self._dates():
+            self.notes = linking
         return DayQuery()
 
     def _order(self) -> Order | None:
@@ -542,7 +587,8 @@ class _Reading:
             if not (is_about or is_subject) or len(word.senses) > 1:
                 continue
             narrowed = _and(self.notes, Term("text", self.parsed.text[word.start : word.end]))
-            if narrowed.paths(self.around):
+            is_named = cue is not None and cue.text in _ABOUT_WORDS and self.notes.terms
+            if is_named or narrowed.paths(self.around):
                 self.notes = narrowed
                 self._use(word)
 

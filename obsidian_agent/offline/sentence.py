@@ -76,6 +76,7 @@ _NUMBERED: Final = unicode_expression(
 )
 _STOP: Final = unicode_expression(f"[,;.!?()\n{QUOTED_CHARACTER}]")
 _SENTENCE_END: Final = unicode_expression(r"[;!?.](?=\s|$)|\n|[。；！？]")
+_DATE: Final = unicode_expression(r"\d{4}-\d{2}-\d{2}")
 _SIGN: Final = unicode_expression(r"\s*([<>]=?)\s*")
 
 _COPULAS: Final = frozenset({"is", "are", "of", "as", "be"})
@@ -109,6 +110,8 @@ _OPPOSITE: Final[Mapping[Op, Op]] = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _COUNTED: Final[Mapping[str, Key]] = {"word": "words", "link": "links", "backlink": "backlinks"}
 """The numbers of a note, by the stems of the words for them."""
 _UNITS: Final = ("day", "week", "month", "year")
+MEASURED: Final = frozenset({"pric", "rate"})
+"""The senses of the words for a property that is measured: “price”, “cheap”, “best”."""
 _PADDING: Final = frozenset({"other", "have"})
 """The senses of words within the words for a state: “does not have any tag”."""
 _NO_LINK: Final = ["without", "link"]
@@ -507,8 +510,17 @@ class Sentence(Struct, frozen=True, dict=True):
             key = "dated" if key == "changed" and "daily" in spoken else key
             if verb is not None and verb.start < start and "note" not in verb.senses:
                 start = verb.start
-        for term in comparing(key, op, value, amount, owner[1] if owner else None):
+        name = owner[1] if owner is not None else None
+        if isinstance(amount, int) and name is not None and self._is_date(name):
+            value = Period(value.start, value.end, f"{amount}-01-01", f"{amount + 1}-01-01")
+            amount = value.text
+        for term in comparing(key, op, value, amount, name):
             yield NoteCondition(start, end, self.text[start:end], term)
+
+    def _is_date(self, name: str) -> bool:
+        """Return True for a property whose values are days, which a year is compared with."""
+        values = self.around.names.properties.get(name, {}).values()
+        return bool(values) and all(_DATE.match(str(value)) for value in values)
 
     def _owner(self, match: NameMatch, start: int, end: int) -> tuple[NameMatch, str] | None:
         """Return a name and its property, if it is beside a comparison: “rating above 4”."""
@@ -739,7 +751,8 @@ def _inflected(
     known = names.inflected(word)
     if not meanings(word):
         return known
-    return tuple(name for name in known if name.kind == "value" and not first)
+    kinds = ("value", "property") if meanings(word) <= MEASURED else ("value",)
+    return tuple(name for name in known if name.kind in kinds and not first)
 
 
 def _new(sentence: str, names: VaultNames) -> Iterator[NameMatch]:

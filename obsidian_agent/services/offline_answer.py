@@ -105,7 +105,8 @@ def _answered(turn: OfflineTurn, question: Question) -> Answer:
     others = [
         f"{position}. {other.title}"
         for position, other in enumerate(turn.candidates, 1)
-        if not other.missing and question.notes.query() not in other.values.values()
+        if other.values and not other.missing
+        if question.notes.query() not in other.values.values()
         if not other.title.endswith(f": {question.notes.text()}")
     ]
     lines = [answered.text, "", f"Not used: {unused}."]

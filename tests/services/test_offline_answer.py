@@ -73,6 +73,8 @@ BAND = {
     "Gigs/2026-05-09 Fair.md": "---\nfee: 600\n---\nPlay [[Tin Roof]].\n",
     "People/Nina Castro.md": "---\nbirthday: 1991-02-18\nrole: singer\n---\n",
     "People/Owen Pratt.md": "---\nbirthday: 1986-07-03\n---\n",
+    "Wine/Rioja.md": "---\nprice: 24\nyear: 2018\nbottles: 1\n---\n",
+    "Wine/Barolo.md": "---\nprice: 68\nyear: 2016\nbottles: 2\n---\n",
     "Rollen/Erika.md": "---\neintritt: 2015-04-01\n---\n",
     "映画/羅生門.md": "---\n監督: 黒澤明\n---\n",
     "映画/東京物語.md": "---\n監督: 小津安二郎\n評価: 4\n---\n",
