@@ -71,6 +71,7 @@ _KIND_CUES: Final[Mapping[str, frozenset[str]]] = {
 """The stems of the words before an input of a kind, in any recipe."""
 _INTRODUCING: Final = frozenset({"new", "call"})
 """The senses of the words between a preposition and a new name: “a new note called”."""
+_TASK_TOOLS: Final = frozenset({"vault.markTasks", "vault.setTaskDue", "vault.takeLines"})
 _LABELS: Final = frozenset({"tag", "folder", "property", stem("alias"), "heading"})
 """The nouns before a name of their kind."""
 _OF_NOTES: Final = ("is", "words", "links", "backlinks")
@@ -132,6 +133,8 @@ class Filling:
         self._own = own_words(recipe) | {"all", "vault"}
         self._withdrawn: list[Stretch] = []
         """The parts of values that were read and then given up."""
+        self.has_task = False
+        """True if the values are of a task that the vault has."""
         self._conditions = list(parsed.conditions)
         self._texts = list(parsed.texts)
         self._names = self._without_templates(parsed.names)
@@ -244,6 +247,7 @@ class Filling:
         return _split_pair(result, verb.end if verb else 0) if "value" in kinds else result
 
     def _fill(self) -> None:
+        self._take_task()
         self._find_texts()
         # A folder is filled before a description of notes, which takes all that remains.
         parts: dict[str, list[Stretch]] = {}
@@ -300,6 +304,21 @@ class Filling:
                 return True
             limits = begins or (limits and not self._is_used(word))
         return False
+
+    def _take_task(self) -> None:
+        """Fill the note and the text of a task that the sentence names by its own words."""
+        task, inputs = self.parsed.task, self.recipe.inputs
+        kinds = {name: inputs[name].kind for name in ("note", "notes") if name in inputs}
+        if task is None or _TASK_TOOLS.isdisjoint(self.recipe.tools) or "text" not in inputs:
+            return
+        for word in task.words:
+            self._use(word)
+        self.values["text"] = task.text
+        for name, kind in kinds.items():
+            term = Term("note", task.note)
+            self.values[name] = NoteSet((term,)) if kind == "notes" else task.note
+        self._names = [match for match in self._names if not _is_note(match, task.note)]
+        self.has_task = True
 
     def _lacks_folder(self) -> Iterator[Input]:
         """Yield the input for a destination that no word names as such."""
@@ -381,7 +400,11 @@ class Filling:
     def _use(self, part: Stretch) -> None:
         """Mark a part as used, so that it is in no other value."""
         self.used.append(part)
-        self._texts = [quote for quote in self._texts if quote.text != part.text]
+        self._texts = [
+            quote
+            for quote in self._texts
+            if quote.text != part.text and not is_within(quote, [part])
+        ]
         self._names = [
             match
             for match in self._names
@@ -855,6 +878,10 @@ def _is_tag_of_note(value: Any) -> bool:
 def _may_be_narrowed(value: Any) -> bool:
     """Return True for a description to which an unused word may be a further condition."""
     return isinstance(value, NoteSet) and {term.key for term in value.terms} != {"note"}
+
+
+def _is_note(match: NameMatch, path: str) -> bool:
+    return any(name.value == path for name in match.of_kinds("note"))
 
 
 def _is_value(match: NameMatch) -> bool:

@@ -49,7 +49,9 @@ _KIND: Final = 0.5
 _CANDIDATES: Final = 16
 """Recipes whose forms are filled."""
 _LACKING: Final = 0.9
-"""The factor for each input without a value, and for each part or phrase that no input uses."""
+"""The factor for each part or phrase of the sentence that no input uses."""
+_MISSING: Final = 0.8
+"""The factor for each input without a value."""
 _GUESSED: Final = 0.97
 """The factor for each value from a phrase without quotes."""
 _UNNAMED: Final = 0.3
@@ -68,6 +70,8 @@ _LATER: Final = 0.6
 """The weight of words in later clauses."""
 _STATED: Final = 0.3
 """The factor for recipes that answer or remove, if the sentence states what shall be."""
+_OF_TASK: Final = 1.6
+"""The factor for a recipe whose values are those of a task in the vault."""
 _FAR_BEHIND: Final = 0.4
 """The share of the best score below which an action is not offered."""
 _ASKING: Final = frozenset({"which", "what", "count"})
@@ -166,7 +170,7 @@ class Menu:
         # The words of a value or a condition do not choose the action.
         own = self._spoken(parsed, filling.phrases) if filling.phrases else spoken
         score = self._score([*own, *kinds], counts)
-        score *= _LACKING ** (len(missing) + len(filling.lost) + len(unused))
+        score *= _LACKING ** (len(filling.lost) + len(unused)) * _MISSING ** len(missing)
         score *= _GUESSED ** len(filling.guesses)
         score *= 1 - _UNNAMED * (1 - self._mentioned_part(recipe, own, values))
         is_selected = context.selection is not None and bool(context.selection.text.strip())
@@ -177,6 +181,7 @@ class Menu:
             _UNMET: any(lacks[need] for need in recipe.needs),
             _ASSUMED: bool(assumed - values.keys()),
             _ANSWER: recipe.answer is not None and _asks(parsed),
+            _OF_TASK: filling.has_task,
             _STATED: recipe.answer is not None and parsed.predicate is not None,
             _TOO_WIDE: filling.is_too_wide
             and any(
@@ -232,7 +237,10 @@ class Menu:
             if not all(str(name.value).startswith(f"{folder}/") for name in match.names)
             or ((after := parsed.after(match.end)) is not None and "template" in after.senses)
         ]
-        without = (*names, *parsed.days, *read, *labels)
+        of_task = parsed.task.words if parsed.task is not None else ()
+        if of_task:  # “done” may be a tag too
+            names = [match for match in names if match.text.casefold() not in ("done", "due")]
+        without = (*names, *parsed.days, *read, *labels, *of_task)
         spoken = [word for word in parsed.tokens if not is_within(word, without)]
         weights = _term_weights(spoken)
         if parsed.predicate is not None:

@@ -19,6 +19,7 @@ from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.days import Period, days, periods, shift
 from obsidian_agent.offline.names import Name, NameKind, Surroundings, VaultNames, key_of
 from obsidian_agent.offline.note_set import STATES, Key, Op, Term
+from obsidian_agent.offline.tasks import NamedTask, find_task
 from obsidian_agent.offline.words import (
     ELIDED,
     END,
@@ -52,6 +53,8 @@ _VERBS: Final = (
 )
 _ORDERS: Final = frozenset(words(_VERBS))
 """The stems of verbs that begin an order."""
+_OF_TASKS: Final = frozenset(words("task done mark due overdue tick untick check postpone"))
+"""The stems of words in a sentence that may name a task."""
 _RELATIVE: Final = frozenset({"that", "which", "who", "qui", "que", "che", "die"})
 """The words before the verb of a clause that describes something: “notes that should …”."""
 _MIN_INFLECTED: Final = 5
@@ -285,6 +288,28 @@ class Sentence(Struct, frozen=True, dict=True):
                 if before[-1].text not in _RELATIVE:
                     return word if is_about else None
         return None
+
+    @cached_property
+    def task(self) -> NamedTask | None:
+        """The task that the sentence names by its own words, in a named or the open note first."""
+        if not self.days and not any(word.senses & _OF_TASKS for word in self.tokens):
+            return None
+        spoken = [
+            replace(one, start=quote.start, end=quote.end)
+            for quote in self.quotes
+            for one in tokens(quote.text)
+        ]
+        spoken = spoken or list(self.tokens)
+        index = self.around.names.index
+        task = find_task(spoken, index)
+        named = [
+            str(name.value)
+            for match in self._matches
+            for name in match.of_kinds("note")
+            if task is None or not is_within(match, task.words)
+        ]
+        notes = named or [self.around.active_file or ""]
+        return find_task(spoken, index, notes) or (None if named else task)
 
     @cached_property
     def _in_context(self) -> tuple[NameMatch, ...]:
