@@ -27,7 +27,7 @@ _NAMED: Final = {
     "day after tomorrow": 2,
 }
 _TRANSLATED: Final = frozenset({*MONTHS, *WEEKDAYS, *NEAR})
-_NUMBERS: Final = {"a": 1, "an": 1} | {
+NUMBERS: Final = {"a": 1, "an": 1} | {
     word: count
     for count, word in enumerate(
         ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 1
@@ -35,7 +35,7 @@ _NUMBERS: Final = {"a": 1, "an": 1} | {
 }
 _MAX_WORDS: Final = 5
 _MONTH: Final = "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in MONTHS)
-_COUNT: Final = r"\d{1,4}|" + "|".join(_NUMBERS)
+_COUNT: Final = r"\d{1,4}|" + "|".join(NUMBERS)
 _ISO: Final = unicode_expression(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 _DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _CALENDAR: Final = unicode_expression(
@@ -144,7 +144,7 @@ def parse_day(text: str, today: date) -> date | None:
             )
             return date(int(match["year"] or today.year), month, int(match["day"]))
         if match := _AWAY.fullmatch(phrase):
-            count = int(match["count"]) if match["count"].isdigit() else _NUMBERS[match["count"]]
+            count = int(match["count"]) if match["count"].isdigit() else NUMBERS[match["count"]]
             return shift(today, count if match["in"] else -count, match["unit"])
         if match := _WEEKDAY.fullmatch(phrase):
             ahead = (WEEKDAYS.index(match[2]) - today.weekday()) % 7

@@ -72,6 +72,8 @@ _KIND_CUES: Final[Mapping[str, frozenset[str]]] = {
 _INTRODUCING: Final = frozenset({"new", "call"})
 """The senses of the words between a preposition and a new name: “a new note called”."""
 _TASK_TOOLS: Final = frozenset({"vault.markTasks", "vault.setTaskDue", "vault.takeLines"})
+_CLAUSES: Final = frozenset({"that", "which", "who", "whose"})
+"""The words that end a new name."""
 _LABELS: Final = frozenset({"tag", "folder", "property", stem("alias"), "heading"})
 """The nouns before a name of their kind."""
 _OF_NOTES: Final = ("is", "words", "links", "backlinks")
@@ -130,14 +132,18 @@ class Filling:
         self.used: list[Stretch] = []
         self.guesses: dict[str, Stretch] = {}
         """The phrases without quotes, by input."""
-        self._own = own_words(recipe) | {"all", "vault"}
+        self._own = own_words(recipe) | {"call", "all", "vault"}
         self._withdrawn: list[Stretch] = []
         """The parts of values that were read and then given up."""
         self.has_task = False
         """True if the values are of a task that the vault has."""
         self._conditions = list(parsed.conditions)
         self._texts = list(parsed.texts)
-        self._names = self._without_templates(parsed.names)
+        here = [parsed.here] if parsed.here is not None else []
+        if any(spec.default == ACTIVE for spec in recipe.inputs.values()):
+            self.used += here
+        others = [one for one in parsed.names if not is_within(one, here)]
+        self._names = self._without_templates(others)
         self._days = [
             day
             for day in parsed.days
@@ -262,6 +268,7 @@ class Filling:
             if (value := self._value(spec)) is not None:
                 self.values[spec.name] = value
         self._guess()
+        self._narrow()
         if "vault.delete" in self.recipe.tools:
             self.values = {
                 name: value for name, value in self.values.items() if not _is_tag_of_note(value)
@@ -320,6 +327,23 @@ class Filling:
         self._names = [match for match in self._names if not _is_note(match, task.note)]
         self.has_task = True
 
+    def _narrow(self) -> None:
+        """Add the names that no input uses to the description of notes, if some notes have them."""
+        for name, described in self.values.items():
+            keys = {term.key for term in described.terms} if isinstance(described, NoteSet) else ()
+            if not keys or "note" in keys:
+                continue
+            for match in [one for one in self._names if self._is_subject(one)]:
+                cue = self.parsed.cue(match.start)
+                senses = _senses(match, is_place=cue is not None and bool(cue.senses & _INSIDE))
+                is_aside = match.new or match.negated or self._is_aside(match)
+                if is_aside or cue is None or not cue.is_small or not senses or senses[0].op != ":":
+                    continue
+                narrower = NoteSet((*described.terms, senses[0]))
+                if senses[0].key != "note" and self._fits(narrower):
+                    self._use(match)
+                    described = self.values[name] = narrower
+
     def _lacks_folder(self) -> Iterator[Input]:
         """Yield the input for a destination that no word names as such."""
         for spec in self.recipe.inputs.values():
@@ -335,7 +359,7 @@ class Filling:
                 return self._choice(spec)
             case "notes":
                 described = self._described()
-                if not described.terms and (here := self._here()) is not None:
+                if not described.terms and (here := self.parsed.here) is not None:
                     self.used.append(here)
                     return NoteSet((Term("note", ACTIVE),))
                 if described.terms:
@@ -408,7 +432,11 @@ class Filling:
         self._names = [
             match
             for match in self._names
-            if (match.text != part.text or self._is_subject(match) != self._is_subject(part))
+            if (
+                match.text != part.text
+                or match.negated
+                or self._is_subject(match) != self._is_subject(part)
+            )
             and not is_within(match, [part])
         ]
         self._days = [day for day in self._days if not is_within(day, [part])]
@@ -462,6 +490,10 @@ class Filling:
             parts = [*reversed(names), *texts]
             if any(self._phrases_of(spec, literal=True)):
                 parts = [part for part in parts if self._cue(part)[0] in cues]
+        elif spec.kind == "tag" and any(
+            map(self._is_unknown, self._phrases_of(spec, literal=True))
+        ):
+            parts = texts  # “the tag new”, not the notes “tagged old”
         elif spec.kind == "value":
             parts += [day for day in self._days if self._cue(day)[1] & _TO]
         others = self.values
@@ -476,6 +508,9 @@ class Filling:
                 continue
             self._use(part)
             yield value
+
+    def _is_unknown(self, phrase: Stretch) -> bool:
+        return not is_within(phrase, (*self.parsed.names, *self.parsed.conditions))
 
     def _distance(self, part: Stretch, cues: Collection[str]) -> int:
         """Return how far the word before a part is from those before an input in examples."""
@@ -659,6 +694,12 @@ class Filling:
     def _stops(self, number: int, first: int, spec: Input, ends: Collection[str]) -> bool:
         """Return True if a phrase from the word `first` ends before the word `number`."""
         word, is_first = self.parsed.tokens[number], number == first
+        if word.is_small and not is_first and spec.kind in ("tag", "tags"):
+            return True
+        if "all" in word.senses and not is_first and spec.name in ("find", "replace"):
+            return True
+        if word.text in _CLAUSES and spec.kind in ("newNote", "newName", "folder"):
+            return True
         is_particle = word.is_small and word.senses != senses_of(word.text)
         if is_particle or self._is_used(word) or is_within(word, self.parsed.quotes):
             return True
@@ -717,16 +758,6 @@ class Filling:
             is_named = is_within(last, self.parsed.names)
             if "all" in first.senses and "note" in last.senses and not is_named:
                 return self._stretch(first.start, last.end)
-        return None
-
-    def _here(self) -> Stretch | None:
-        """Return the words that mean the open note: “here”, “this note”."""
-        for word in self.parsed.tokens if self.parsed.around.active_file else ():
-            after = self.parsed.after(word.end)
-            if "here" in word.senses:
-                return word
-            if "thi" in word.senses and after is not None and "note" in after.senses:
-                return self._stretch(word.start, after.end)
         return None
 
     def _described(self) -> NoteSet:

@@ -97,6 +97,10 @@ class VaultNames(Struct, dict=True):
         having = [path for path in paths if f" {key} " in f" {_word_key(path.stem)} "]
         return (Name("note", having[0].text),) if len(having) == 1 else ()
 
+    def count_with(self, word: str) -> int:
+        """Return the number of notes with a word in their name."""
+        return len(self._paths_by_word.get(_word_key(word), ()))
+
     @cached_property
     def _paths_by_word(self) -> Mapping[str, Sequence[VaultPath]]:
         """The notes by the words of their names."""

@@ -49,9 +49,7 @@ _KIND: Final = 0.5
 _CANDIDATES: Final = 16
 """Recipes whose forms are filled."""
 _LACKING: Final = 0.9
-"""The factor for each part or phrase of the sentence that no input uses."""
-_MISSING: Final = 0.8
-"""The factor for each input without a value."""
+"""The factor for each input without a value, and for each part or phrase that no input uses."""
 _GUESSED: Final = 0.97
 """The factor for each value from a phrase without quotes."""
 _UNNAMED: Final = 0.3
@@ -170,7 +168,7 @@ class Menu:
         # The words of a value or a condition do not choose the action.
         own = self._spoken(parsed, filling.phrases) if filling.phrases else spoken
         score = self._score([*own, *kinds], counts)
-        score *= _LACKING ** (len(filling.lost) + len(unused)) * _MISSING ** len(missing)
+        score *= _LACKING ** (len(missing) + len(filling.lost) + len(unused))
         score *= _GUESSED ** len(filling.guesses)
         score *= 1 - _UNNAMED * (1 - self._mentioned_part(recipe, own, values))
         is_selected = context.selection is not None and bool(context.selection.text.strip())

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from obsidian_agent.expression import unicode_expression
-from obsidian_agent.offline.days import Period, days, periods, shift
+from obsidian_agent.offline.days import NUMBERS, Period, days, periods, shift
 from obsidian_agent.offline.names import Name, NameKind, Surroundings, VaultNames, key_of
 from obsidian_agent.offline.note_set import STATES, Key, Op, Term
 from obsidian_agent.offline.tasks import NamedTask, find_task
@@ -47,6 +47,15 @@ _MAX_PART_WORDS: Final = 4
 _MAX_GAP: Final = 4
 """Words before a day among which one means a daily note."""
 _DIARY: Final = frozenset({"note", "daily"})
+_LIKE: Final[Mapping[str, str]] = {"start": "{}*", "end": "*{}", "mention": "*{}*"}
+"""The patterns of names, by the stems of verbs: “starts with X”."""
+_TITLES: Final = frozenset({"name", "title"})
+_NO_NOTES: Final = frozenset(
+    words("week month year day folder tag task section heading line list table vault property")
+)
+"""The senses of what “this” may stand before, other than the open note."""
+_NOT_THIS: Final = ("está", "estas", "este")
+_BLANK: Final = unicode_expression(r"\s")
 _VERBS: Final = (
     "add change copy create delete find insert list make mark merge move put remove rename replace "
     "set show split tick"
@@ -364,8 +373,8 @@ class Sentence(Struct, frozen=True, dict=True):
 
     @cached_property
     def conditions(self) -> tuple[NoteCondition, ...]:
-        """The states of notes, and the comparisons with a day or a number."""
-        return (*self._states, *self._comparisons())
+        """The states and names of notes, and the comparisons with a day or a number."""
+        return (*self._states, *self._comparisons(), *self._likenesses())
 
     @cached_property
     def names(self) -> tuple[NameMatch, ...]:
@@ -373,7 +382,7 @@ class Sentence(Struct, frozen=True, dict=True):
         narrowed = (
             self._narrowed(match)
             for match in self._in_context
-            if not is_within(match, self.conditions)
+            if not is_within(match, (*self.conditions, *self._shadows()))
         )
         return tuple(
             self._with_rest(self._with_value(match)) for match in narrowed if match is not None
@@ -408,6 +417,9 @@ class Sentence(Struct, frozen=True, dict=True):
         Return None at the beginning of a clause.
         """
         return cue_before(self.bare, self.tokens, position)
+
+    def _stretch(self, start: int, end: int) -> Stretch:
+        return Stretch(start, end, self.text[start:end])
 
     def is_link_target(self, match: NameMatch) -> bool:
         """Return True for a name in “that link to X”, unless that is what to do."""
@@ -556,6 +568,90 @@ class Sentence(Struct, frozen=True, dict=True):
         is_beside = all(word.is_small for word in self.between(*gap))
         return (match, name) if is_beside and not END.search(self.bare, *gap) else None
 
+    def _likenesses(self) -> Iterator[NoteCondition]:
+        """Yield the conditions on names: “whose name starts with X”, “the two X notes”."""
+        for number, verb in enumerate(self.tokens):
+            pattern = next((one for sense, one in _LIKE.items() if sense in verb.senses), None)
+            before = self.tokens[max(number - _MAX_GAP, 0) : number]
+            noun = next((word for word in before if word.senses & _TITLES), None)
+            after = self.after(verb.end)
+            is_cued = after is not None and _introduces(before, after)
+            if pattern is None or (noun is None and not is_cued):
+                continue
+            between = self.between(noun.end, verb.start) if noun is not None else ()
+            inner = [word for word in between if not word.is_small]
+            value = self._stretch(inner[0].start, inner[-1].end) if inner else None
+            value = value or self._value_behind(verb)
+            if value is not None:
+                start, end = (noun or verb).start, max(verb.end, value.end)
+                term = Term("name", pattern.format(value.text.strip("“”\"'")))
+                yield NoteCondition(start, end, self.text[start:end], term)
+        for word, noun in pairwise(self.tokens):
+            is_plural = "note" in noun.senses and noun.text != "note" and len(word.senses) == 1
+            kinds = {
+                name.kind for one in self._matches if is_within(word, [one]) for name in one.names
+            }
+            is_part = is_plural and not word.is_small and kinds <= {"note", "file"}
+            with_it = self.around.names.count_with(word.text) if is_part else 0
+            if with_it > 1:
+                count = self.between(0, word.start)[-1:]
+                is_count = bool(count) and NUMBERS.get(count[0].text) == with_it
+                start = count[0].start if is_count else word.start
+                term = Term("name", word.text)
+                yield NoteCondition(start, word.end, self.text[start : word.end], term)
+
+    def _value_behind(self, verb: Word) -> Stretch | None:
+        """Return the quoted text or the word behind “starts with”."""
+        after = self.after(verb.end)
+        if after is not None and after.is_small:
+            verb, after = after, self.after(after.end)
+        quote = next((one for one in self.quotes if one.start >= verb.end), None)
+        if quote is not None and (after is None or quote.start < after.start):
+            return quote
+        if after is None:
+            return None
+        end = _BLANK.search(self.bare, after.start)
+        last = end.start() if end else len(self.bare)
+        return Stretch(after.start, last, self.text[after.start : last].rstrip(".,;:!"))
+
+    def _shadows(self) -> Iterator[Stretch]:
+        """Yield the new names of several words: “a folder called Former suppliers”."""
+        for number, cue in enumerate(self.tokens):
+            before = self.tokens[max(number - 2, 0) : number]
+            is_new = any("new" in word.senses for word in before) and cue.senses & set(NOUNS)
+            if not (is_new or "call" in cue.senses):
+                continue
+            run: list[Word] = []
+            for word in self.tokens[number + 1 :]:
+                gap = self.bare[(run[-1] if run else cue).end : word.start]
+                if gap != " " or word.is_small or word.senses & set(NOUNS):
+                    break
+                run.append(word)
+            whole = Stretch(run[0].start, run[-1].end, "") if len(run) > 1 else None
+            if whole is not None and not any(
+                one.start <= whole.start and whole.end <= one.end for one in self._matches
+            ):
+                yield whole
+
+    @cached_property
+    def here(self) -> Stretch | None:
+        """The words that mean the open note: “here”, “this note”, “this recipe”."""
+        for word in self.tokens if self.around.active_file else ():
+            after = self.after(word.end)
+            if "here" in word.senses:
+                return word
+            if "thi" not in word.senses or word.text in _NOT_THIS:
+                continue
+            is_alone = (
+                after is None or after.is_small or END.search(self.bare, word.end, after.start)
+            )
+            if is_alone or after is None:
+                if word.text == "this":
+                    return word
+            elif not after.senses & _NO_NOTES:
+                return Stretch(word.start, after.end, self.text[word.start : after.end])
+        return None
+
     # --- the meaning of a name ---
 
     def _narrowed(self, match: NameMatch) -> NameMatch | None:
@@ -699,6 +795,11 @@ def _change_words() -> Mapping[str, Key]:
         **dict.fromkeys(words("change edit update modify note"), "changed"),
         **dict.fromkeys(words("create write"), "created"),
     }
+
+
+def _introduces(before: Sequence[Word], after: Word) -> bool:
+    """Return True for the words around “starting” in “notes starting with”."""
+    return bool(before) and "note" in before[-1].senses and bool(after.senses & {"with", "in"})
 
 
 def _denies(word: Word) -> bool:

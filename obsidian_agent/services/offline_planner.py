@@ -628,10 +628,14 @@ def _deletes_last(
         return ranked
     verb = words(first.title)[0]
     is_named = any(verb in word.senses for word in tokens(message))
-    others = [other for other, _ in ranked if not (other.deletes or other.missing or other.unused)]
+    others = [
+        other
+        for other, _ in ranked
+        if not (other.deletes or other.missing or other.unused or other.fails)
+    ]
     if is_named and not (others and first.missing and first.unused):
         return ranked
-    return sorted(ranked, key=lambda reading: reading[0].deletes)
+    return sorted(ranked, key=lambda reading: (reading[0].fails, reading[0].deletes))
 
 
 def _health_answer(title: str, value: str, labels: Mapping[str, str]) -> Answer:

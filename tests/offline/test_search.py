@@ -315,11 +315,11 @@ def test_a_value_is_set_only_where_its_property_is_known(around: Surroundings) -
 @pytest.mark.parametrize(
     "sentence",
     [
-        "Set rating to 3 on the notes in Notes whose name starts with S",
+        "Set rating to 3 on the notes in Notes whose author starts with S",
         "Setze rating auf 3 in allen Notizen in Notes, deren Name kurz ist",
         "Pon rating a 3 en las notas de Notes cuyo nombre sea corto",
         "Move everything in Notes that mum wrote to Empty",
-        "Pon rating a 3 en Notes si no hay rating",
+        "Pon rating a 3 en Notes si no hay sol",
     ],
 )
 def test_a_change_is_not_of_all_notes_of_a_folder_if_a_clause_is_not_understood(
