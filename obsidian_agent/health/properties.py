@@ -38,7 +38,28 @@ _SHORT_YEAR: Final = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{2})")
 _YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,10})?")
 _BETWEEN_WORDS: Final = re.compile(r"(?<=[^\W\d])[-_\s]+(?=[^\W\d])")
-_CHECKED: Final = {"true": True, "yes": True, "false": False, "no": False}
+_CHECKED: Final = frozenset(
+    ("true", "yes", "y", "on", "ja", "oui", "si", "sim", "tak", "ano", "да", "はい", "是", "네")
+)
+_UNCHECKED: Final = frozenset(
+    (
+        "false",
+        "no",
+        "n",
+        "off",
+        "nein",
+        "non",
+        "nee",
+        "nao",
+        "nie",
+        "ne",
+        "нет",
+        "いいえ",
+        "否",
+        "아니요",
+    )
+)
+"""Yes and no, without accents, in the languages of the product."""
 _OWN: Final = frozenset(("tags", "tag", "aliases", "alias", "cssclasses", "cssclass", "publish"))
 
 _IDENTIFIER: Final = re.compile(r"0\d+|\d{6,}[A-Za-z]?|\d+(?:[-.:/ ]\d+){2,}")
@@ -62,6 +83,7 @@ _MAX_VALUES: Final = 40
 _MAX_LISTED: Final = 12
 """Different values up to which they are a rule that can be shown, or choices."""
 _CLEAR_MAJORITY: Final = 3
+_OTHER_NOTES: Final = "most other notes"
 _CODE: Final = re.compile(r"[\d/\\.:@_#]")
 _MIN_WORD: Final = 4
 """Letters of a word that is no unit or symbol."""
@@ -90,16 +112,19 @@ def property_types(survey: VaultSurvey) -> Iterator[HealthFinding]:
     for source, rules in (
         (RULES_FILE, survey.settings.property_rules),
         ("Obsidian's property types", _obsidian_rules(survey)),
-        ("most other notes", inferred_rules(survey, uses)),
+        (_OTHER_NOTES, inferred_rules(survey, uses)),
     ):
         for rule in rules:
             covered = list(_covered(survey, rule, uses)) if rule.type in _CHECKS else []
             numbers = sorted(use.value for use in covered if _is_number(use.value))
+            is_usual = source != _OTHER_NOTES or _is_usual(rule.type, covered)
             for use in covered:
                 if (use.note, use.name) in reported:
                     continue
                 reported.add((use.note, use.name))
-                if not _CHECKS[rule.type](use.value):
+                if not _CHECKS[rule.type](use.value) and (
+                    is_usual or _reads_as(use.value, rule.type, survey.settings.read_day)
+                ):
                     readings = _converted(use.value, rule.type, survey.settings.read_day)
                     if numbers and all(map(_is_number, readings)):
                         usual = numbers[len(numbers) // 2]
@@ -259,9 +284,17 @@ def _usual_type(uses: Sequence[_Use], read_day: ReadDay) -> str | None:
     if usual == "number" and any(_is_identifier(value, read_day) for value in others):
         return None
     unreadable = sum(not _reads_as(value, usual, read_day) for value in others)
-    if unreadable and (count < _MIN_NOTES or unreadable * _UNREADABLE > len(uses)):
+    if unreadable * _UNREADABLE > len(uses):
         return None
     return usual if count > len(others) - unreadable else None
+
+
+def _is_usual(expected: str, uses: Sequence[_Use]) -> bool:
+    """Return whether values that cannot be read as the usual type are worth reporting."""
+    if expected == "checkbox":
+        # It has two values, and no text is meant to be a third one.
+        return True
+    return sum(_CHECKS[expected](use.value) for use in uses) >= _MIN_NOTES
 
 
 def _reads_as(value: Any, usual: str, read_day: ReadDay) -> bool:
@@ -316,8 +349,9 @@ def _converted(value: Any, expected: str, read_day: ReadDay) -> list[Any]:
         return [float(text) if "." in text else int(text)]
     if expected == "number" and (match := _DECIMAL_COMMA.fullmatch(text)):
         return [float(f"{match[1]}.{match[2]}")]
-    if expected == "checkbox" and text.lower() in _CHECKED:
-        return [_CHECKED[text.lower()]]
+    if expected == "checkbox":
+        word = without_accents(_letters(text))
+        return [word in _CHECKED] if word in _CHECKED | _UNCHECKED else []
     return _days(text, read_day) if expected == "date" else []
 
 
@@ -400,8 +434,9 @@ def _not_allowed(survey: VaultSurvey) -> Iterator[HealthFinding]:
 
 def _spelling(text: str) -> str:
     """Return a text without case, blanks, accents, and separators of words."""
-    words = _BETWEEN_WORDS.sub(" ", without_accents(_letters(text)))
-    return " ".join(words.split())
+    words = without_accents(_letters(" ".join(text.split())))
+    joined = _BETWEEN_WORDS.sub("", words)
+    return joined if len(joined) >= _MIN_WORD else _BETWEEN_WORDS.sub(" ", words)
 
 
 def _letters(text: str) -> str:

@@ -628,6 +628,7 @@ def notes_with(name: str, *values: object) -> dict[str, str]:
         ([5, 6, 7, 8, 9, 10], ["'9'", "'12000'"]),
         (["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"], ["07.02.2026", "1/2/2026"]),
         (["true", "false"], ["'yes'", "'no'"]),
+        (["true", "false", "true"], ["maybe"]),
         ([1980, 1990, 2000], ["ca. 1970"]),
         ([7.5, 8], ["'6,5'", "50 min"]),
         (range(10), ["50 min", "ca. 70"]),
@@ -651,11 +652,29 @@ def test_values_that_should_have_the_type_of_most_are_all_reported(
         ["1", "2", "3", "'4'", "'5'", "'6'"],  # no usual type
         [*range(1, 13), "good", "bad", "fair", "so so"],
         [*range(1, 6), "Appendix"],
+        ["true", "false", "true", "maybe"],
         [*range(1, 4), "3b"],
     ],
 )
 def test_values_without_a_usual_type_are_not_reported(found: Examine, values: list[object]) -> None:
     assert not found(notes_with("x", *values), "property-type")
+
+
+def test_values_that_cannot_be_read_do_not_hide_those_that_can(found: Examine) -> None:
+    values = [*(f"2026-01-0{day}" for day in range(1, 6)), "ca. May 2026", "01.05.2026"]
+    (finding,) = found(notes_with("x", *values), "property-type")
+    assert repairs(finding) == (False, ["x: “01.05.2026” → “2026-05-01”"])
+
+
+@pytest.mark.parametrize(
+    ("text", "checked"), [("Ja", ["true"]), ("sí", ["true"]), ("нет", ["false"]), ("quizás", [])]
+)
+def test_yes_and_no_are_read_in_several_languages(
+    found: Examine, text: str, checked: list[str]
+) -> None:
+    (finding,) = found(notes_with("x", text), "property-type", property_types={"x": "checkbox"})
+    titles = repairs(finding)[1] if finding.repair is not None else []
+    assert titles == [f"x: “{text}” → {value}" for value in checked]
 
 
 def test_a_rule_of_the_vault_says_which_values_are_allowed(found: Examine) -> None:
@@ -694,6 +713,8 @@ def test_values_that_differ_in_case_get_the_usual_spelling(found: Examine) -> No
     [
         ("Thomas Mann", "Thomas  Mann", False),
         ("on hold", "on-hold", False),
+        ("Sci-Fi", "SciFi", False),
+        ("back log", "backlog", False),
         ("René", "Rene", False),
         ("In Progress", "in progress", True),
         ("C", "c", False),
@@ -722,8 +743,8 @@ def test_the_value_without_odd_spaces_comes_first(found: Examine) -> None:
     assert repairs(finding)[1][0] == "x: “Thomas  Mann” → “Thomas Mann”"
 
 
-def test_values_in_scripts_whose_marks_make_letters_differ(found: Examine) -> None:
-    values = ("かき", "かぎ", "мои", "мой")
+def test_short_values_and_scripts_whose_marks_make_letters_differ(found: Examine) -> None:
+    values = ("かき", "かぎ", "мои", "мой", "A B", "AB")
     files = {f"{n}.md": f"---\nx: {value}\n---\n" for n, value in enumerate(values)}
     assert not found(files, "property-value")
 
