@@ -20,7 +20,7 @@ CORE = [
     "tools.registry",
     "vault.filesystem.store",
 ]
-MOST_MODULES = 170
+MOST_MODULES = 171
 """Of our own, for a sentence that is run: each costs a few milliseconds of every start."""
 
 MOST_EXPRESSIONS = 270

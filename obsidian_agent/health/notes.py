@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from obsidian_agent.errors import VaultError
-from obsidian_agent.health.digests import Digests, OverdueTask
+from obsidian_agent.health.digests import Digests
 from obsidian_agent.health.finding import (
     HealthFinding,
     Repair,
@@ -19,6 +19,7 @@ from obsidian_agent.health.finding import (
 )
 from obsidian_agent.health.names import has_date
 from obsidian_agent.health.survey import VaultSurvey
+from obsidian_agent.vault.index.digest import DueTask
 from obsidian_agent.vault.paths.path import VaultPath
 
 
@@ -97,7 +98,7 @@ def overdue_tasks(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFindi
             )
 
 
-def _task_repair(note: VaultPath, task: OverdueTask, today: str) -> Repair:
+def _task_repair(note: VaultPath, task: DueTask, today: str) -> Repair:
     words = {"path": note.text, "text": task.text, "line": task.line}
     return Repair(
         (

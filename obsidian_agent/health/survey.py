@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct, field
 
 from obsidian_agent.health.conflict_names import ConflictCopy, copies_among
-from obsidian_agent.health.texts import body_of
+from obsidian_agent.vault.index.digest import body_of
 from obsidian_agent.vault.index.index import Facts, VaultIndex
 from obsidian_agent.vault.links.resolve import LinkResolver, is_relative
 from obsidian_agent.vault.markdown.canvas import CANVAS

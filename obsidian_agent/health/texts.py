@@ -1,4 +1,4 @@
-"""The texts of notes, apart from their properties, and how much two of them share."""
+"""Comparison of the texts of two notes, apart from their properties, by their words."""
 
 from __future__ import annotations
 
@@ -7,43 +7,18 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
-from obsidian_agent.errors import Problem
+from obsidian_agent.vault.index.digest import BLANKS, BOM, MIN_PROSE, body_of, body_start
 from obsidian_agent.vault.links.spelling import spelling_key
 
-BOM: Final = "\ufeff".encode()
-BLANKS: Final = b" \t\r\n"
 SIMILAR: Final = 0.9
 """Share of words that near-identical texts have in common."""
-MIN_PROSE: Final = 20
-"""Characters without headings and empty list items below which equal texts mean nothing."""
-
-_OPENING: Final = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n")
-_CLOSING: Final = re.compile(rb"---(?<![^\n]---)[ \t]*\r?(?:\n|\Z)")
-"""The fences of properties, as `find_frontmatter` finds them in a decoded text."""
 _HEADING: Final = re.compile(rb"#{1,6}(?:[ \t]+(?P<text>[^\n]*?))?[ \t#]*")
 _WORD: Final = re.compile(r"\w+")
 
 
-def body_start(data: bytes) -> int:
-    """Return where the text below the properties begins; 0 without properties."""
-    opening = _OPENING.match(data)
-    closing = _CLOSING.search(data, opening.end()) if opening is not None else None
-    return closing.end() if closing is not None else 0
-
-
-def body_of(data: bytes | Problem) -> bytes:
-    """Return the text below the properties, without carriage returns and outer blanks."""
-    if isinstance(data, Problem):
-        return b""
-    body = data[body_start(data) :]
-    if b"\r" in body:
-        body = body.replace(b"\r\n", b"\n")
-    return body.removeprefix(BOM).strip(BLANKS)
-
-
-def is_empty(data: bytes, body: bytes, name: str, properties: Mapping[str, Any]) -> bool:
+def is_empty(data: bytes, name: str, properties: Mapping[str, Any]) -> bool:
     """Return whether a note has no text but its name, and no property with a value."""
-    if body:
+    if body := body_of(data):
         heading = _HEADING.fullmatch(body)
         if heading is None:
             return False

@@ -13,7 +13,7 @@ from obsidian_agent.errors import Problem
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
 from obsidian_agent.health.names import has_date, has_placeholder, is_date
 from obsidian_agent.health.survey import VaultSurvey
-from obsidian_agent.health.texts import body_of, is_empty
+from obsidian_agent.health.texts import is_empty
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.links.mentions import mention_pattern, with_links
 from obsidian_agent.vault.paths.path import VaultPath
@@ -67,7 +67,7 @@ def unlinked_notes(survey: VaultSurvey) -> Iterator[HealthFinding]:
         and not any(file.is_note and file != note for file in survey.linked_files(note))
         and not any(file.suffix == ".canvas" for file in survey.linked_files(note))
         and isinstance(data := survey.index.text(note), bytes)
-        and not is_empty(data, body_of(data), note.stem, survey.facts[note].properties)
+        and not is_empty(data, note.stem, survey.facts[note].properties)
         and not _is_form(text := _text(data))
     }
     mentions = _Mentions(survey, unlinked).by_note() if unlinked else {}

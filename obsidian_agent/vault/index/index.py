@@ -37,6 +37,20 @@ if TYPE_CHECKING:
 _NOTE: Final = ".md"
 
 
+class TextDigest(NamedTuple):
+    """The part of a note's text that is compared, made by `digest.py`.
+
+    `body` is a checksum of the text without properties.
+    """
+
+    flags: int = 0
+    body: int = 0
+    pieces: bytes = b""
+    """The checksums of some sentences, as bytes of an array."""
+    due_tasks: tuple[tuple[int, str, str], ...] = ()
+    """The lines, texts and dates of open tasks with a due date."""
+
+
 class Facts(Struct, frozen=True):
     """The part of a note's or canvas's content that the index stores.
 
@@ -53,6 +67,7 @@ class Facts(Struct, frozen=True):
     """True if the file is not valid UTF-8. The facts are those of the readable part."""
     references: tuple[str, ...] = ()
     """The distinct targets of references that are not links of the graph (`references.py`)."""
+    digest: TextDigest = TextDigest()
 
 
 NO_FACTS: Final = Facts()
@@ -92,6 +107,8 @@ def canvas_facts(data: bytes) -> Facts:
 
 def note_facts(names: Names, data: bytes) -> Facts:
     """Return the facts of a note, from its scanned names and its bytes."""
+    from obsidian_agent.vault.index.digest import digest
+
     links = references_in(data).links
     return Facts(
         tags=distinct_tags(names.tags) if names.tags else (),
@@ -100,6 +117,7 @@ def note_facts(names: Names, data: bytes) -> Facts:
         targets=names.targets,
         lossy=names.lossy,
         references=tuple(dict.fromkeys([link.target for link in links])) if links else (),
+        digest=digest(data),
     )
 
 
@@ -116,13 +134,17 @@ def pack_facts(facts: Facts) -> bytes:
             facts.targets,
             facts.lossy,
             facts.references,
+            (*facts.digest[:-1], tuple(map(tuple, facts.digest.due_tasks))),
         )
     )
 
 
 def unpack_facts(data: bytes | memoryview) -> Facts:
     """Return the facts that `pack_facts` serialized; no data means no facts."""
-    return Facts(*marshal.loads(data)) if data else Facts()
+    if not data:
+        return Facts()
+    tags, aliases, properties, targets, lossy, references, text_digest = marshal.loads(data)
+    return Facts(tags, aliases, properties, targets, lossy, references, TextDigest(*text_digest))
 
 
 def distinct_tags(names: Iterable[str]) -> tuple[str, ...]:
