@@ -35,7 +35,7 @@ from obsidian_agent.state_files import append_json, file_lock, make_private, rep
 _FILE: Final = "rules.json"
 _LOG: Final = "rules.log"
 _NO_PLAN: Final = "NO_PLAN"
-"""Code of the reason that no note matches, or that the recipe only answers."""
+"""Code of the reason that no note matches."""
 _NAME: Final = re.compile(r"[^\x00-\x1f\x7f]{1,80}")
 MAX_RULES: Final = 100
 MAX_TRIALS: Final = 100
@@ -275,12 +275,31 @@ def check(rule: Rule) -> None:
         raise ConfigError("A rule needs a recipe or a macro: --recipe NAME or --macro NAME.")
     if bool(rule.cron) == bool(rule.notes):
         raise ConfigError("A rule needs a time or notes: --at CRON or --notes QUERY.")
-    if rule.recipe and recipe_named(rule.recipe, packaged()) is None:
+    if rule.recipe:
+        _check_recipe(rule)
+    if rule.cron:
+        next(times(rule.cron, datetime(2026, 1, 1).astimezone()), None)
+
+
+def _check_recipe(rule: Rule) -> None:
+    recipe = recipe_named(rule.recipe, packaged())
+    if recipe is None:
         raise ConfigError(
             f"There is no recipe “{rule.recipe}”.", hint="See: obsidian-agent recipe list."
         )
-    if rule.cron:
-        next(times(rule.cron, datetime(2026, 1, 1).astimezone()), None)
+    if recipe.answer is not None:
+        raise ConfigError(f"“{recipe.title}” answers a question and changes nothing.")
+    values = rule.values()
+    if unknown := sorted(values.keys() - recipe.inputs.keys()):
+        raise ConfigError(
+            f"“{recipe.title}” has no input “{unknown[0]}”; it has {', '.join(recipe.inputs)}.",
+            hint="Let it run at a time." if unknown == ["notes"] else None,
+        )
+    if missing := recipe.missing(values):
+        raise ConfigError(
+            f"“{recipe.title}” needs a value for {missing[0]}.",
+            hint=f"On the command line: --param {missing[0]}=VALUE.",
+        )
 
 
 def times(cron: str, after: datetime) -> Iterator[datetime]:
@@ -445,8 +464,7 @@ class RuleRunner:
         if isinstance(verdict, PlanReady):
             return verdict.plan.to_json()
         if isinstance(verdict, Answer):
-            text = verdict.text if recipe.answer is None else "The recipe answers a question."
-            return Problem(_NO_PLAN, text)
+            return Problem(_NO_PLAN, verdict.text)
         message = getattr(verdict, "message", "")
         problem = getattr(verdict, "problem", None)
         return problem if isinstance(problem, Problem) else Problem("NEEDS_INPUT", message)

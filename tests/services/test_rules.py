@@ -22,7 +22,12 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 
 def rule(**changes: Any) -> Rule:
-    values: dict[str, Any] = {"name": "R", "cron": "0 7 * * *", "recipe": "move", "params": {}}
+    values: dict[str, Any] = {
+        "name": "R",
+        "cron": "0 7 * * *",
+        "recipe": "move",
+        "params": {"notes": "tag:#done", "folder": "Archive"},
+    }
     return Rule(**(values | changes))
 
 
@@ -76,9 +81,13 @@ def test_every_day_is_seen_once_however_often_one_looks(minutes: list[int]) -> N
         {"cron": ""},
         {"cron": "every day"},
         {"cron": "61 * * * *"},
+        {"recipe": "find-notes", "params": {"notes": "tag:#done"}},
+        {"params": {"notes": "tag:#done"}},
+        {"params": {"notes": "tag:#done", "foldr": "Archive"}},
+        {"cron": "", "notes": "tag:#done", "recipe": "roll-over-tasks", "params": {}},
     ],
 )
-def test_a_rule_that_cannot_work_is_refused(changes: dict[str, str], tmp_path: Path) -> None:
+def test_a_rule_that_cannot_work_is_refused(changes: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(ConfigError):
         RuleStore(tmp_path).put(rule(**changes))
     assert RuleStore(tmp_path).all() == []
@@ -86,7 +95,7 @@ def test_a_rule_that_cannot_work_is_refused(changes: dict[str, str], tmp_path: P
 
 def test_rules_are_read_back_and_damaged_ones_left_out(tmp_path: Path) -> None:
     store = RuleStore(tmp_path)
-    store.put(rule(name="B", params={"folder": "Archive"}))
+    store.put(rule(name="B"))
     store.put(rule(name="A", cron="", notes="tag:#x"))
     assert [one.name for one in RuleStore(tmp_path).all()] == ["A", "B"]
     file = tmp_path / "rules.json"
