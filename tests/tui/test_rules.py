@@ -8,6 +8,7 @@ from obsidian_agent.bootstrap import Wiring, open_rules
 from obsidian_agent.tui.screens.dialogs import Confirm, Pick, Report
 from obsidian_agent.tui.screens.rules import RulesScreen
 from obsidian_agent.tui.screens.values_form import ValuesForm
+from obsidian_agent.tui.widgets.row_list import ChoiceList
 from support import MakeVault
 from tui.driving import driving_real
 
@@ -25,6 +26,10 @@ async def test_a_rule_is_made_in_a_form_looked_at_and_removed(
         await app.on_top(ValuesForm)
         await app.press(*"Done", "tab", *"tag:#done", "tab", "enter")
         await app.on_top(Pick)
+        for unfit in ("roll over", "find notes"):  # takes no notes; changes nothing
+            await app.press(*unfit)
+            await app.until(lambda: app.app.screen.query_one(ChoiceList).current is None)
+            await app.press(*["backspace"] * len(unfit))
         await app.press(*"move notes", "enter")
         await app.on_top(ValuesForm)
         await app.until(lambda: "tag:#done" in app.screen())

@@ -115,13 +115,18 @@ class RulesScreen(ListScreen["Rule", None]):
         when = await self.app.push_screen_wait(ValuesForm("New rule", WHEN))
         if when is None:
             return
+        notes = when["notes"].strip()
         recipes = await asyncio.to_thread(self._session.recipes)
-        rows = [(recipe.name, recipe.title) for recipe in recipes]
+        rows = [
+            (recipe.name, recipe.title)
+            for recipe in recipes
+            if recipe.answer is None
+            and (not notes or recipe.name.startswith(MACRO) or "notes" in recipe.inputs)
+        ]
         name = await self.app.push_screen_wait(Pick("Which action?", rows))
         if name is None:
             return
         form = await asyncio.to_thread(self._session.form, name)
-        notes = when["notes"].strip()
         fields = await asyncio.to_thread(form.fields, {"notes": notes} if notes else {})
         values: Mapping[str, str] | None = {}
         if fields:
