@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Final
@@ -28,11 +28,15 @@ from obsidian_agent.vault.index.digest import (
     DueTask,
     body_of,
 )
+from obsidian_agent.vault.links.spelling import spelling_key
 from obsidian_agent.vault.paths.path import VaultPath
 
 _WORD: Final = re.compile(r"\w+")
 _STRUCTURE: Final = re.compile(r"(?m)^[ \t]*(?:#{1,6}[ \t].*|[-*+][ \t]*(?:\[.\])?[ \t]*|---+|>)$")
 _NUMBERS: Final = re.compile(r"\d+")
+_IN_BRACKETS: Final = re.compile(r"[ \t]*\([^()]*\)\Z")
+_MIN_COPY: Final = 15
+"""Words of a text that may be a copy by its name."""
 _BAGS: Final = 1_000
 """Bags of words that are kept."""
 _COMMON: Final = 10
@@ -115,7 +119,40 @@ class Digests:
                 enough = SIMILAR if _share_a_word(first, second) else _SAME
                 if share >= enough and not _have_own_subjects(first, second, bag):
                     similar.append((first, second, share))
+        known = {frozenset(pair[:2]) for pair in similar}
+        for first, second in self._named_alike():
+            words, own_words = bag(first), bag(second)
+            share = _overlap(words, own_words)
+            is_text = min(words.total(), own_words.total()) >= _MIN_COPY
+            is_new = frozenset((first, second)) not in known
+            # A word that only one name and its text have is the subject of a note.
+            added = set(_name_words(second)) - set(_name_words(first))
+            has_subject = any(word in own_words and word not in words for word in added)
+            if is_new and is_text and SIMILAR <= share < 1 and not has_subject:
+                similar.append((first, second, share))
         return similar
+
+    def _named_alike(self) -> Iterator[tuple[VaultPath, VaultPath]]:
+        """Yield notes of a folder and those named as copies of them: "X" and "X (old)"."""
+        notes = {(note.parent, _name_words(note)): note for note in self.of}
+        spelled: dict[tuple[VaultPath, str], VaultPath] = {}
+        for note in self.of:
+            words = _name_words(note)
+            without_brackets = tuple(_WORD.findall(_IN_BRACKETS.sub("", note.stem).casefold()))
+            shorter = (
+                without_brackets,
+                *(words[:-n] for n in (1, 2)),
+                *(words[n:] for n in (1, 2)),
+            )
+            for name in dict.fromkeys(shorter):
+                original = notes.get((note.parent, name)) if name else None
+                added = set(words) - set(name)
+                if original is not None and any(map(str.isalpha, added)):
+                    yield original, note
+                    break
+            other = spelled.setdefault((note.parent, spelling_key(note.stem)), note)
+            if other != note:
+                yield other, note
 
     def _words(self, note: VaultPath) -> Counter[str]:
         return words_of(body_of(self._survey.index.text(note)))
@@ -160,11 +197,13 @@ def _overlap(first: Mapping[str, int], second: Mapping[str, int]) -> float:
     return shared / (total - shared) if total else 0.0
 
 
+def _name_words(note: VaultPath) -> tuple[str, ...]:
+    return tuple(_WORD.findall(note.stem.casefold()))
+
+
 def _share_a_word(first: VaultPath, second: VaultPath) -> bool:
     """Return whether the names of two notes have a word in common."""
-    return not set(_WORD.findall(first.stem.casefold())).isdisjoint(
-        _WORD.findall(second.stem.casefold())
-    )
+    return not set(_name_words(first)).isdisjoint(_name_words(second))
 
 
 def _have_own_subjects(
@@ -176,7 +215,7 @@ def _have_own_subjects(
     """
     if first.stem != second.stem and _NUMBERS.sub("", first.stem) == _NUMBERS.sub("", second.stem):
         return bool(_NUMBERS.search(first.stem) and _NUMBERS.search(second.stem))
-    names = [set(_WORD.findall(note.stem.casefold())) for note in (first, second)]
+    names = [set(_name_words(note)) for note in (first, second)]
     one, other = bag(first), bag(second)
     return any(word in one and word not in other for word in names[0] - names[1]) and any(
         word in other and word not in one for word in names[1] - names[0]

@@ -33,6 +33,11 @@ _NO_ENTRY: Final = re.compile(r"[\s#\-]|\Z")
 """The beginning of a line that is not the first one of a property."""
 _BLANK_OR_COMMENT: Final = re.compile(r"\s*(?:#.*)?\s*")
 _APOSTROPHE: Final = re.compile(r"(?<=\w)'(?=\w)")
+_QUOTED_WORDS: Final = re.compile(r'[^"\\]*(?:(?<!\w)"(?=\w)[^"\\]*(?<=\w)"(?!\w)[^"\\]*)+')
+_LINK: Final = re.compile(r"\[\[[^\[\]\n]+\]\]")
+_LINKS: Final = re.compile(rf"{_LINK.pattern}(?:[ \t]*,[ \t]*{_LINK.pattern})+")
+_WITHOUT_BLANK: Final = re.compile(r"\A([A-Za-z][\w-]*:)(?=[^\s:/\\])(?!.*: )")
+"""The key of a property in the first column whose value begins at once; no address."""
 _ANCHOR: Final = re.compile(r"(?<=[\s\[{,])&\S")
 _PAIRS: Final = {"[": "]", "{": "}"}
 
@@ -163,6 +168,8 @@ def mend(block: str) -> Mended | None:
                 return None
             if any(line.has_quotes for line in lines):
                 titles["Quote the values that YAML cannot read"] = None
+            if any(map(_WITHOUT_BLANK.match, entry)):
+                titles["Put a blank behind the colon"] = None
             if any(old.lstrip(" ").startswith("\t") for old in entry):
                 titles["Indent with blanks instead of tabs"] = None
         if values.keys() & expected.keys():
@@ -230,7 +237,7 @@ def _mended_lines(lines: Sequence[str], *, aliases: bool) -> list[_Line]:
     """Return the lines of a property that can be read; none if one of them is unclear."""
     mended: list[_Line] = []
     for line in lines:
-        match = _LINE.fullmatch(line)
+        match = _LINE.fullmatch(_WITHOUT_BLANK.sub(r"\1 ", line))
         if all(map(str.isspace, line)) or line.lstrip().startswith("#"):
             mended.append(_Line(line, ()))
             continue
@@ -240,7 +247,10 @@ def _mended_lines(lines: Sequence[str], *, aliases: bool) -> list[_Line]:
         is_item = bool(match["dashes"]) and not keys
         written = match["value"]
         value = _read(f"x:\n- {written}\n" if is_item else f"x: {written}\n")
-        if value is not None:
+        if value is None and keys and _LINKS.fullmatch(written):
+            links = _LINK.findall(written)
+            written, scalars = f"[{', '.join(map(_quoted, links))}]", (*keys, *links)
+        elif value is not None:
             scalars = (*keys, *_scalars(value["x"]))
         else:
             text = _text_of(match["value"], aliases=aliases)
@@ -291,7 +301,9 @@ def _text_in_quotes(value: str) -> str | None:
     if len(value) > 1 and value[-1] == mark:
         if mark == "'":
             return inner if "'" not in _APOSTROPHE.sub("", inner) else None
-        is_literal = "\\" in inner and '"' not in inner and "\\\\" not in inner
+        if '"' in inner:
+            return inner if _QUOTED_WORDS.fullmatch(inner) else None
+        is_literal = "\\" in inner and "\\\\" not in inner
         return inner if is_literal else None
     close = value.find(mark, 1)
     return value if close > 0 and not value[close + 1].isalnum() else None

@@ -30,13 +30,12 @@ TEXTS = {
     "[Draft] My plan": "[Draft] My plan",
     "[[Ada]] and [[Bob]]": "[[Ada]] and [[Bob]]",
     "{x} of y": "{x} of y",
+    '"He said "no" to me"': 'He said "no" to me',
     "a\tb: c": "a\tb: c",
 }
 UNCLEAR = (
     "[a, b",
     "[a, b] [c]",
-    "[[Ada]], [[Bob]]",
-    '"He said "no" to me"',
     '"Dune" and "Emma"',
     '"Dune',
     "'tis the season: now",
@@ -49,6 +48,29 @@ UNCLEAR = (
     "&b c: d",
     "{a: b",
 )
+
+
+@pytest.mark.parametrize(
+    ("line", "value", "title"),
+    [
+        (
+            "x: [[Ada]], [[Bob|B]]",
+            ["[[Ada]]", "[[Bob|B]]"],
+            "Quote the values that YAML cannot read",
+        ),
+        ("x:exam", "exam", "Put a blank behind the colon"),
+    ],
+)
+def test_a_line_whose_meaning_is_clear_is_mended(line: str, value: object, title: str) -> None:
+    mended = mend(f"before: 1\n{line}\nafter: [a, b]\n")
+    assert mended is not None
+    assert read_block(mended.block) == {"before": 1, "x": value, "after": ["a", "b"]}
+    assert mended.title == title
+
+
+@pytest.mark.parametrize("line", ["https://example.org", "10:30", "x:a: b"])
+def test_a_colon_without_a_blank_may_belong_to_a_text(line: str) -> None:
+    assert mend(f"before: 1\n{line}\nafter: [a, b]\n") is None
 
 
 @pytest.mark.parametrize("value", TEXTS)

@@ -427,6 +427,22 @@ def test_nearly_the_same_text_is_reported_as_similar(found: Examine) -> None:
     assert {finding.path, finding.subject} == {"Plan.md", "My plan.md"}
 
 
+SHORT = "- passport\n- book\n- charger\n- jacket\n- plugs\n- snacks\n" * 3
+
+
+@pytest.mark.parametrize("name", ["Packing (old)", "Packing - Copy", "Copy of Packing", "Pack ing"])
+def test_a_short_copy_of_a_note_is_known_by_its_name(found: Examine, name: str) -> None:
+    files = {"Packing.md": SHORT, f"{name}.md": SHORT + "- mask\n", f"X/{name}.md": SHORT + "- y\n"}
+    (finding,) = found(files, "similar-note")
+    assert {finding.path, finding.subject} == {"Packing.md", f"{name}.md"}
+
+
+@pytest.mark.parametrize("name", ["Packing winter", "Packing-12", "Unpacking"])
+def test_a_note_named_like_another_may_have_a_subject_of_its_own(found: Examine, name: str) -> None:
+    files = {"Packing.md": SHORT, f"{name}.md": SHORT + "- winter\n"}
+    assert not found(files, "similar-note")
+
+
 def test_notes_about_other_things_in_the_same_words_are_not_similar(found: Examine) -> None:
     countries, weeks, days = (
         "".join(f"Line {number} is the same in all {name}.\n" for number in range(12))
