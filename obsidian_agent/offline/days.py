@@ -33,7 +33,7 @@ NUMBERS: Final = {"a": 1, "an": 1} | {
         ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 1
     )
 }
-_MAX_WORDS: Final = 5
+_MAX_WORDS: Final = 6
 _MONTH: Final = "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in MONTHS)
 _COUNT: Final = r"\d{1,4}|" + "|".join(NUMBERS)
 _ISO: Final = unicode_expression(r"(\d{4})-(\d{1,2})-(\d{1,2})")
@@ -41,6 +41,9 @@ _DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _CALENDAR: Final = unicode_expression(
     rf"{_DAY}\.? (?:of )?(?P<month>{_MONTH})\.?,?(?: (?P<year>\d{{4}}))?"
     rf"|(?P<month>{_MONTH})\.? {_DAY}(?:,? (?P<year>\d{{4}}))?"
+)
+_EASTERN: Final = unicode_expression(
+    r"(?:(?P<year>\d{4})[年년] ?)?(?P<month>\d{1,2})[月월] ?(?P<day>\d{1,2})[日일号]"
 )
 _AWAY: Final = unicode_expression(
     rf"(?P<in>in )?(?P<count>{_COUNT}) (?P<unit>day|week|month|year)s?(?(in)| ago)"
@@ -51,7 +54,7 @@ _WEEKDAY: Final = unicode_expression(rf"(?:(last|next|this|on) )?({'|'.join(WEEK
 _UNITS: Final = ("week", "month", "year")
 _RELATIVE: Final = {"thi": 0, "next": 1, "recently": -1}
 """The distance of a week, month or year, by the senses of the word beside it."""
-_INTRODUCING: Final = frozenset({"in", "befor", "sinc", "of", "on"})
+_INTRODUCING: Final = frozenset({"in", "befor", "sinc", "of", "on", "from"})
 """The senses of the words before a month; “may” and “march” are verbs too."""
 _MONTH_NUMBERS: Final = frozenset(map(str, range(1, 13)))
 _YEARS: Final = unicode_expression(r"(?:19|20)\d\d")
@@ -87,6 +90,8 @@ def periods(spoken: Sequence[Word], bare: str, today: date) -> Iterator[Period]:
         if word.text in _MONTH_NUMBERS and after is not None and after.text == "月":
             month, end = int(word.text), after.end
         is_cued = before is not None and bool(before.senses & _INTRODUCING)
+        if after is not None and "of" in after.senses:  # “febrero de 2027”
+            after = spoken[number + 2] if number + 2 < len(spoken) else None
         year = after if after is not None and _YEARS.fullmatch(after.text) else None
         is_name = bare[word.start].isupper() or end > word.end
         if month is not None and (is_cued or year is not None or is_name):
@@ -143,6 +148,8 @@ def parse_day(text: str, today: date) -> date | None:
                 if name.startswith(match["month"][:3])
             )
             return date(int(match["year"] or today.year), month, int(match["day"]))
+        if match := _EASTERN.fullmatch(phrase):
+            return date(int(match["year"] or today.year), int(match["month"]), int(match["day"]))
         if match := _AWAY.fullmatch(phrase):
             count = int(match["count"]) if match["count"].isdigit() else NUMBERS[match["count"]]
             return shift(today, count if match["in"] else -count, match["unit"])
@@ -163,9 +170,10 @@ def _translated(text: str) -> str:
     bare = " ".join(text.casefold().replace("’", "'").removesuffix("'s").split())
     known = vocabulary()
     phrase: list[str] = []
-    for word in bare.removeprefix("the ").split(" "):
+    spoken = bare.removeprefix("the ").split(" ")
+    for number, word in enumerate(spoken, 1):
         senses = known.get(folded(word.rstrip(".")), frozenset())
-        is_article = bool(phrase) and "of" in senses
+        is_article = bool(phrase) and "of" in senses and number < len(spoken)
         if not is_article:
             phrase.append(min(senses & _TRANSLATED, default=word))
     return " ".join(phrase)

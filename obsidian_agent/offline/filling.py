@@ -72,6 +72,8 @@ _KIND_CUES: Final[Mapping[str, frozenset[str]]] = {
 _INTRODUCING: Final = frozenset({"new", "call"})
 """The senses of the words between a preposition and a new name: “a new note called”."""
 _TASK_TOOLS: Final = frozenset({"vault.markTasks", "vault.setTaskDue", "vault.takeLines"})
+_NEVER_LABELLED: Final = ("property", "value")
+"""The kinds of inputs that take no name of another kind."""
 _CLAUSES: Final = frozenset({"that", "which", "who", "whose"})
 """The words that end a new name."""
 _LABELS: Final = frozenset({"tag", "folder", "property", stem("alias"), "heading"})
@@ -296,6 +298,8 @@ class Filling:
         So is a negation that is not used, unless another one beside it is.
         """
         unused, limits = self.unused if self.recipe.answer is None else [], False
+        if any(_overlaps(one, unused) for one in (*self.parsed.days, *self.parsed.periods)):
+            return True
         previous: Word | None = None
         for word in self.parsed.tokens if unused else ():
             if previous is not None and END.search(self.parsed.bare, previous.end, word.start):
@@ -491,7 +495,8 @@ class Filling:
             if any(self._phrases_of(spec, literal=True)):
                 parts = [part for part in parts if self._cue(part)[0] in cues]
         elif spec.kind == "tag" and any(
-            map(self._is_unknown, self._phrases_of(spec, literal=True))
+            self._is_unknown(one) and (label := self._label(one)) and "tag" in label.senses
+            for one in self._phrases_of(spec, literal=False)
         ):
             parts = texts  # “the tag new”, not the notes “tagged old”
         elif spec.kind == "value":
@@ -613,7 +618,9 @@ class Filling:
             return False
         # “The tag X” is no name of anything else.
         labels = _LABELS - _KIND_CUES.get(spec.kind, frozenset()) - {spec.kind}
-        if len(inside) > 1 and content and not content[0].senses.isdisjoint(labels):
+        first = self._label(phrase) if spec.kind in _NEVER_LABELLED else None
+        label = first or (content[0] if len(inside) > 1 and content else None)
+        if label is not None and not label.senses.isdisjoint(labels):
             return False
         is_series = spec.kind in ("newNote", "newName") and isinstance(names_of(phrase.text), list)
         find = self.parsed.around.names.find
@@ -631,6 +638,12 @@ class Filling:
             return False
         self.guesses[spec.name] = phrase
         return True
+
+    def _label(self, phrase: Stretch) -> Word | None:
+        """Return the word directly before a phrase: “tag” in “the tag new”."""
+        before = self.parsed.between(0, phrase.start)[-1:]
+        is_beside = before and self.parsed.bare[before[0].end : phrase.start].isspace()
+        return before[0] if is_beside else None
 
     def _phrases_of(self, spec: Input, *, literal: bool) -> Iterator[Stretch]:
         """Yield the phrases behind the words that precede an input in the recipe's examples.

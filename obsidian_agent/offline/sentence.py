@@ -55,6 +55,9 @@ _NO_NOTES: Final = frozenset(
 )
 """The senses of what “this” may stand before, other than the open note."""
 _NOT_THIS: Final = ("está", "estas", "este")
+_ARROW: Final = unicode_expression("[-=]>|[→⇒]")
+_TO: Final = frozenset({"to", "into", "onto"})
+_YEAR: Final = unicode_expression(r"(?:19|20)\d\d")
 _BLANK: Final = unicode_expression(r"\s")
 _VERBS: Final = (
     "add change copy create delete find insert list make mark merge move put remove rename replace "
@@ -285,6 +288,8 @@ class Sentence(Struct, frozen=True, dict=True):
         """
         if self.text.rstrip().endswith(("?", "？")):
             return None
+        if arrow := _ARROW.search(self.bare):
+            return Word(arrow.start(), arrow.end(), arrow[0], frozenset({"get"}))
         first = next((word for word in self.tokens if not word.is_small), None)
         is_order = first is not None and not is_within(first, self._matches)
         order = first.senses & _ORDERS if first is not None and is_order else frozenset()
@@ -493,7 +498,8 @@ class Sentence(Struct, frozen=True, dict=True):
             unit = self.after(word.end) or word
             name = next((name for name in _UNITS if name in unit.senses), None)
             if name is None:
-                yield from self._compared(word, int(word.text))
+                compared = list(self._compared(word, int(word.text)))
+                yield from compared or self._of_year(word)
             else:
                 ago = shift(self.around.context.now.date(), -int(word.text[:4]), name)
                 yield from self._compared(Stretch(word.start, unit.end, ""), ago.isoformat())
@@ -517,6 +523,10 @@ class Sentence(Struct, frozen=True, dict=True):
                 start = before.pop().start
             if op is not None and before and before[-1].negates:
                 op, start = _OPPOSITE[op], before.pop().start
+        after = self.after(end)
+        if op is None and after is not None and after.start == end and JOINED.match(after.text):
+            op = next((op for word, op in _OPERATORS.items() if word in after.senses), None)
+            end = after.end if op is not None else end
         return Comparison(start, end, self.text[start:end], op, tuple(before))
 
     def _compared(self, value: Stretch, amount: str | int) -> Iterator[NoteCondition]:
@@ -545,6 +555,8 @@ class Sentence(Struct, frozen=True, dict=True):
                 key = next((key for word, key in times if word in noun.senses - {"note"}), None)
                 verb, end = noun, noun.end if key else end
             key = "dated" if key == "changed" and "daily" in spoken else key
+            if key is None and self._is_of_notes(start):
+                key, verb = "dated", None
             if verb is not None and verb.start < start and "note" not in verb.senses:
                 start = verb.start
         name = owner[1] if owner is not None else None
@@ -558,6 +570,27 @@ class Sentence(Struct, frozen=True, dict=True):
         """Return True for a property whose values are days, which a year is compared with."""
         values = self.around.names.properties.get(name, {}).values()
         return bool(values) and all(_DATE.match(str(value)) for value in values)
+
+    def _of_year(self, word: Word) -> Iterator[NoteCondition]:
+        """Yield the condition of notes about a year: “gigs before 2025”."""
+        if _YEAR.fullmatch(word.text):
+            first, until = f"{word.text}-01-01", f"{int(word.text) + 1}-01-01"
+            yield from self._compared(Period(word.start, word.end, first, until), first)
+
+    def _is_of_notes(self, position: int) -> bool:
+        """Return True behind the name of some notes, if it is not about tasks: “gigs from June”."""
+        if any("task" in word.senses for word in self.tokens):
+            return False
+        *others, last = [None, *(one for one in self._in_context if one.end <= position)]
+        if last is None or not last.of_kinds("folder", "tag", "value"):
+            return False
+        cue = self.cue(last.start)
+        is_destination = cue is not None and bool(cue.senses & _TO) and "in" not in cue.senses
+        return (
+            not (is_destination and any(others))
+            and all(word.is_small for word in self.between(last.end, position))
+            and not END.search(self.bare, last.end, position)
+        )
 
     def _owner(self, match: NameMatch, start: int, end: int) -> tuple[NameMatch, str] | None:
         """Return a name and its property, if it is beside a comparison: “rating above 4”."""
