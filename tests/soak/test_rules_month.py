@@ -192,11 +192,15 @@ class Month:
                 self.check()
 
 
-def month(make_vault: MakeVault, folder: Path, start: datetime, edits: int) -> Month:
+def month(make_vault: MakeVault, folder: Path, start: datetime, edits: int, seed: int) -> Month:
     notes = {f"Note {number}.md": "# Note\n" for number in range(NOTES)}
     logs = {f"{name} log.md": "# Log\n" for name in TIMES}
-    lived = Month(make_vault({**notes, **logs}), folder, start, seed=edits)
-    lived.live(edits)
+    lived = Month(make_vault({**notes, **logs}), folder, start, seed)
+    try:
+        lived.live(edits)
+    except AssertionError as error:
+        error.add_note(f"seed {seed}")
+        raise
     return lived
 
 
@@ -209,7 +213,7 @@ def month(make_vault: MakeVault, folder: Path, start: datetime, edits: int) -> M
 def test_a_month_of_ten_thousand_edits(
     make_vault: MakeVault, tmp_path: Path, start: datetime, tell: Tell
 ) -> None:
-    lived = month(make_vault, tmp_path, start, 10_000)
+    lived = month(make_vault, tmp_path, start, 10_000, random.randrange(1_000_000))
     tell(
         f"a month of rules from {start.date()}: {lived.edits:,} edits, {lived.fired} times due, "
         f"{lived.kills} kills, {lived.approved} approved",
@@ -220,5 +224,5 @@ def test_a_month_of_ten_thousand_edits(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="fork")
 def test_some_days_around_the_change_of_the_clock(make_vault: MakeVault, tmp_path: Path) -> None:
-    lived = month(make_vault, tmp_path, datetime(2026, 10, 24, 20, tzinfo=BERLIN), 400)
+    lived = month(make_vault, tmp_path, datetime(2026, 10, 24, 20, tzinfo=BERLIN), 400, 400)
     assert lived.fired
