@@ -79,6 +79,16 @@ class VaultNames(Struct, dict=True):
         owners = tuple(name for name in names if name.kind == "property")
         return owners or tuple(names)
 
+    def inflected_notes(self, word: str) -> tuple[Name, ...]:
+        """Return the notes of whose name, if that is one word, a word is another form."""
+        forms = _forms(key_of(word))
+        notes = (path for path in self.index.files() if path.is_note and path.stem.isalpha())
+        return tuple(
+            Name("note", path.text)
+            for path in notes
+            if not forms.isdisjoint(_forms(key_of(path.stem)))
+        )
+
     @cached_property
     def _by_form(self) -> Mapping[str, Sequence[Name]]:
         """The names of one word by their forms."""

@@ -42,7 +42,7 @@ _ASKING_WORDS: Final = "which what list find show count note have all when here 
 _TASK_WORDS: Final = "task open done due overdue date today week month year before since left"
 _MEASURE_WORDS: Final = (
     "sum average highest lowest more most fewer least longest oldest newest recently number value "
-    "date level property price rating"
+    "date level property price rating duration page"
 )
 QUESTION_WORDS: Final = frozenset(
     words(f"{_ASKING_WORDS} {_TASK_WORDS} {_MEASURE_WORDS} next year when")
@@ -87,6 +87,7 @@ _YEARS: Final = range(1000, 2200)
 _AFTER: Final = frozenset({"nach", "after"})
 _MEASURING: Final = MEASURED.union(*(senses for senses, _ in _MEASURES)) - {"count", "more"}
 """The senses of words that measure or compare notes."""
+_LENGTHS: Final = frozenset({"duration", "page"})
 _TO_DO: Final = ("to do", "zu tun", "zu erledigen", "à faire", "por hacer", "da fare", "a fazer")
 _ALIKE: Final = 60
 """The similarity, in percent, of a word to the property that it means: “ausgesät”, aussaat."""
@@ -252,6 +253,10 @@ class _Reading:
             return None
         if isinstance(query, NoteQuery) and not self._describes(query, unused):
             return None
+        # A name that no note has would be passed over: “how many hours for Xyz”.
+        is_named = any(self.parsed.text[word.start].isupper() for word in self.unused)
+        if isinstance(query, PropertyQuery) and is_named and not self.notes.terms:
+            return None
         first = self.parsed.tokens[0].text if self.parsed.tokens else ""
         is_yes_no = first in _EXISTS or any(text in self.parsed.bare for text in _EXIST_TEXTS)
         return Question(notes=self.notes, query=query, unused=unused, is_yes_no=is_yes_no)
@@ -291,7 +296,8 @@ class _Reading:
             other = [f"{word.text}s"] if stem(word.text) == word.text else [stem(word.text)]
             known = [name for text in other for name in find.find(text, *_GROUPS)]
             known += [name for name in find.inflected(word.text) if name.kind in _GROUPS]
-            known += find.partly(word.text) if self.property is not None else ()
+            if self.property is not None:
+                known += (*find.partly(word.text), *find.inflected_notes(word.text))
             before = self.parsed.between(0, word.start)[-1:]
             denied = [one for one in before if one.negates]
             for name in known[:1]:
@@ -363,6 +369,9 @@ class _Reading:
         before, after = self.parsed.between(0, match.start)[-2:], self.parsed.after(match.end)
         if len(before) == 2 and "have" in before[0].senses and before[1].text == "to":
             return True
+        owners = sum(bool(one.of_kinds("property")) for one in self.parsed.names)
+        if owners > 1 and meanings(match.text) & {"sum", "averag"}:
+            return True  # “cost in total”
         is_status = bool(meanings(match.text) & {"open", "done"})
         return is_status and after is not None and "task" in after.senses
 
@@ -495,7 +504,8 @@ class _Reading:
         # Lazy: few questions leave a property open.
         from rapidfuzz import fuzz, process
 
-        senses = self.senses & MEASURED
+        lengths = _LENGTHS if "longest" in self.senses else frozenset()
+        senses = (self.senses & MEASURED) | lengths
         named = [name for name in names if senses & senses_of(folded(name))]
         if len(named) == 1:
             for word in self.free:

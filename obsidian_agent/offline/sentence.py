@@ -125,7 +125,7 @@ _OPPOSITE: Final[Mapping[Op, Op]] = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _COUNTED: Final[Mapping[str, Key]] = {"word": "words", "link": "links", "backlink": "backlinks"}
 """The numbers of a note, by the stems of the words for them."""
 _UNITS: Final = ("day", "week", "month", "year")
-MEASURED: Final = frozenset({"pric", "rate"})
+MEASURED: Final = frozenset({"pric", "rate", "duration", "page"})
 """The senses of the words for a property that is measured: “price”, “cheap”, “best”."""
 _PADDING: Final = frozenset({"other", "have"})
 """The senses of words within the words for a state: “does not have any tag”."""

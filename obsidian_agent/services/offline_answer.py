@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from obsidian_agent.agent.events import Answer, Emit, NeedsInput, PlanningResult
+from obsidian_agent.offline.words import tokens, words
 from obsidian_agent.services.offline_planner import OfflinePlanner, OfflineTurn
 from obsidian_agent.vault.index.stop_words import STOP_WORDS
 
@@ -58,14 +59,23 @@ class AnsweringPlanner(Struct, frozen=True):
         verdict = self.offline.decide(request)
         if not isinstance(verdict, NeedsInput) or request.pick is not None:
             return verdict
-        if _is_instruction(self.offline, request):
+        question = self.offline.turn(request).question
+        is_query = question is not None and question.is_certain and not self._is_order(request)
+        is_asked = request.message.rstrip().endswith(_MARKS)
+        if not is_query and (not is_asked or _is_instruction(self.offline, request)):
             return verdict
-        if not request.message.rstrip().endswith(_MARKS):
-            question = self.offline.turn(request).question
-            if question is None or not question.is_certain:
-                return verdict
         answered = answer(self.offline, request)
-        return answered if isinstance(answered, Answer) else verdict
+        # Without a question mark, no note at all hints at an instruction.
+        is_answer = isinstance(answered, Answer) and bool(is_asked or answered.sources)
+        return answered if is_answer else verdict
+
+    def _is_order(self, request: PlanRequest) -> bool:
+        """Return whether a message begins like an action, or states what should become of notes."""
+        titles = (one.title for one in self.offline.recipes() if one.answer is None)
+        verbs = {words(title)[0] for title in titles if words(title)}
+        spoken = tokens(request.message)
+        is_wish = any(word.senses & {"should", "get"} for word in spoken)
+        return is_wish or (bool(spoken) and not verbs.isdisjoint(spoken[0].senses))
 
 
 def answer(planner: OfflinePlanner, request: PlanRequest) -> PlanningResult:

@@ -129,6 +129,13 @@ def test_the_first_line_states_the_query_and_the_result(
     assert answered.text.splitlines()[0] == first
 
 
-@pytest.mark.parametrize("message", ["Link Harbour", "open Songs", "tag Songs", "Finish all tasks"])
+@pytest.mark.parametrize("message", ["whats overdue", "songs with bpm over 100"])
+def test_a_query_needs_no_question_mark(message: str, make_vault: MakeVault) -> None:
+    assert isinstance(planned(Desk(make_vault(BAND)), message), Answer)
+
+
+@pytest.mark.parametrize(
+    "message", ["Link Harbour", "open Songs", "tag Songs", "Finish all tasks", "new note Songs"]
+)
 def test_an_order_of_known_words_is_not_answered(message: str, make_vault: MakeVault) -> None:
     assert not isinstance(planned(Desk(make_vault(BAND)), message), Answer)
