@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.health.conflict_marks import has_conflicts
-from obsidian_agent.health.names import has_placeholder, is_date, is_day
+from obsidian_agent.health.names import has_placeholder, is_date, is_day, period
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.health.texts import SIMILAR, is_empty, words_of
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_block
@@ -83,8 +83,7 @@ class Digests:
         return [
             group
             for body, group in groups.items()
-            # Periodic notes with the same text were never filled in.
-            if len(group) > 1 and _has_prose(body) and not all(is_date(note.stem) for note in group)
+            if len(group) > 1 and _has_prose(body) and not _are_periods(group)
         ]
 
     @cached_property
@@ -195,6 +194,12 @@ def _overlap(first: Mapping[str, int], second: Mapping[str, int]) -> float:
     total = sum(first.values()) + sum(second.values())
     shared = sum(min(count, second.get(word, 0)) for word, count in first.items())
     return shared / (total - shared) if total else 0.0
+
+
+def _are_periods(notes: Sequence[VaultPath]) -> bool:
+    """Return whether each note is one of another day, week or month: they were not filled in."""
+    periods = [note.stem if is_date(note.stem) else period(note.stem) for note in notes]
+    return all(periods) and len(set(periods)) == len(periods)
 
 
 def _name_words(note: VaultPath) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from obsidian_agent.errors import PathRefused
-from obsidian_agent.health.names import has_date, is_date, without_accents
+from obsidian_agent.health.names import has_date, is_date, is_day, without_accents
 from obsidian_agent.health.survey import RenamedFile, VaultSurvey
 from obsidian_agent.vault.links.graph import ATTACHMENTS, unresolved_name
 from obsidian_agent.vault.links.resolve import link_key, target_name
@@ -68,9 +68,11 @@ class NameEvidence:
 
     def folder_of_new(self, lost: LostLink) -> str:
         """Return the folder for the note that is missing: one for all links with its name."""
-        folder = self.survey.settings.new_notes
-        if folder is not None:
-            return folder
+        settings = self.survey.settings
+        if settings.daily_notes and is_day(lost.name):
+            return settings.daily_notes
+        if settings.new_notes is not None:
+            return settings.new_notes
         return posixpath.commonpath(self._folders[link_key(lost.name)])
 
     def of(self, lost: LostLink) -> list[Match]:

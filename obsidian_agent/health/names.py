@@ -33,7 +33,13 @@ def is_date(name: str) -> bool:
 
 def has_date(name: str) -> bool:
     """Return whether a name holds a day, a week or a month, as those of dated notes."""
-    return _PERIOD_WITHIN.search(name) is not None
+    return bool(period(name))
+
+
+def period(name: str) -> str:
+    """Return the first day, week or month in a name, as it is written there, or ""."""
+    match = _PERIOD_WITHIN.search(name)
+    return match[0] if match is not None else ""
 
 
 def names_also(name: str, other: str) -> bool:

@@ -469,34 +469,41 @@ def _value_findings(name: str, values: Mapping[str, list[VaultPath]]) -> Iterato
     for text in values:
         groups[_spelling(text)].append(text)
     for spellings in groups.values():
-        usual, *others = sorted(
-            spellings, key=lambda text: (_has_odd_blanks(text), -len(values[text]), text)
-        )
-        for text in others:
-            yield _value_finding(name, text, usual, values)
+        spellings.sort(key=lambda text: (_has_odd_blanks(text), -len(values[text]), text))
+        if len(spellings) > 1:
+            yield _value_finding(name, spellings, values)
 
 
 def _value_finding(
-    name: str, text: str, usual: str, values: Mapping[str, list[VaultPath]]
+    name: str, spellings: Sequence[str], values: Mapping[str, list[VaultPath]]
 ) -> HealthFinding:
-    notes = values[text]
-    same_letters = _letters(text) == _letters(usual)
+    """Return the finding about spellings of one value, the usual one first."""
+    usual, *others = spellings
+    same_letters = len(set(map(_letters, spellings))) == 1
     difference = "case" if same_letters else "case, spaces, hyphens or accents"
+    notes = [note for text in others for note in values[text]]
     is_clear = len(values[usual]) >= _CLEAR_MAJORITY * len(notes)
+    verb = "is" if len(others) == 1 else "are"
     return HealthFinding(
         kind="property-value",
         path=notes[0].text,
-        subject=f"{name} {text}",
-        text=f"{name}: “{text}” is written “{usual}” elsewhere.",
+        subject=" ".join((name, *others)),
+        text=f"{name}: {_listed(others)} {verb} written “{usual}” elsewhere.",
         evidence=(
             f"they differ in {difference} only, "
             f"{note_count(len(notes))} and {note_count(len(values[usual]))}"
         ),
         repair=Repair(
-            (_renaming(name, text, usual), _renaming(name, usual, text)),
-            preselected=is_clear and same_letters and _differ_as_words(text, usual),
+            tuple(_renaming(name, spellings, text) for text in spellings),
+            preselected=is_clear
+            and same_letters
+            and all(_differ_as_words(text, usual) for text in others),
         ),
     )
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return ", ".join(f"“{text}”" for text in texts)
 
 
 def _differ_as_words(text: str, other: str) -> bool:
@@ -512,6 +519,7 @@ def _differ_as_words(text: str, other: str) -> bool:
     )
 
 
-def _renaming(name: str, old: str, new: str) -> RepairChoice:
-    step = RepairStep("vault.renameValue", {"property": name, "from": [old], "to": new})
-    return RepairChoice(f"{name}: “{old}” → “{new}”", (step,))
+def _renaming(name: str, spellings: Sequence[str], new: str) -> RepairChoice:
+    old = [text for text in spellings if text != new]
+    step = RepairStep("vault.renameValue", {"property": name, "from": old, "to": new})
+    return RepairChoice(f"{name}: {_listed(old)} → “{new}”", (step,))

@@ -54,13 +54,15 @@ class HealthSettings(Struct, frozen=True, kw_only=True):
     `renames` returns the renamed files, the newest first, from the journal and from git,
     `text_before` the content of a file before a commit, and `old_versions` its earlier contents.
     `templates` is the folder of templates, "" if there is none. `new_notes` is the folder in which
-    Obsidian creates a note for a link without one, None for that of the note with the link.
+    Obsidian creates a note for a link without one, None for that of the note with the link, and
+    `daily_notes` the one for days, "" if it is no other.
     `property_types` are Obsidian's own, by lower-case name.
     """
 
     now: datetime
     templates: str = ""
     new_notes: str | None = ""
+    daily_notes: str = ""
     property_types: Mapping[str, str] = field(default_factory=dict)
     property_rules: tuple[PropertyRule, ...] = ()
     renames: Callable[[], list[RenamedFile]] = list

@@ -57,12 +57,13 @@ def tag_spellings(survey: VaultSurvey) -> Iterator[HealthFinding]:
         words: dict[str, list[str]] = defaultdict(list)
         for tag in sorted(tags, key=lambda tag: (-len(notes[tag]), tag)):
             words[_key(tag)].append(tag)
-        for usual, *others in words.values():
-            yield from (_finding(tag, usual, notes) for tag in others)
-        for spellings in _related(words):
-            usual, tag = sorted(spellings, key=lambda tag: (-len(notes[tag]), tag))
+        for spellings in words.values():
+            if len(spellings) > 1:
+                yield _finding(spellings, notes)
+        for related in _related(words):
+            usual, tag = sorted(related, key=lambda tag: (-len(notes[tag]), tag))
             if shared := context.shared(tag, usual):
-                yield _finding(tag, usual, notes, context=shared)
+                yield _finding((usual, tag), notes, context=shared)
 
 
 def _with_parents(tag: str) -> Iterator[str]:
@@ -133,23 +134,26 @@ class _Context:
         return {tag for note in notes for tag in self._survey.facts[note].tags}
 
 
-def _finding(tag: str, usual: str, notes: _Notes, *, context: str = "") -> HealthFinding:
-    count, usual_count = len(notes[tag]), len(notes[usual])
-    same_word = _folded(tag) == _folded(usual)
+def _finding(tags: Sequence[str], notes: _Notes, *, context: str = "") -> HealthFinding:
+    """Return the finding about spellings of one tag, the usual one first."""
+    usual, *others = tags
+    count, usual_count = sum(len(notes[tag]) for tag in others), len(notes[usual])
+    same_word = len(set(map(_folded, tags))) == 1
     evidence = "they differ in case only" if same_word else "they differ in hyphens or case only"
+    counted = [f"#{tag} ({note_count(len(notes[tag]))})" for tag in (*others, usual)]
     return HealthFinding(
         kind="tag-spelling",
-        path=notes[tag][0].text,
-        subject=f"{tag} {usual}",
-        text=f"#{tag} ({note_count(count)}) and #{usual} ({note_count(usual_count)})",
+        path=notes[others[0]][0].text,
+        subject=" ".join((*others, usual)),
+        text=f"{', '.join(counted[:-1])} and {counted[-1]}",
         evidence=f"they may be one word: {context}" if context else evidence,
         repair=Repair(
-            (_renaming(tag, usual), _renaming(usual, tag)),
+            tuple(_renaming([other for other in tags if other != tag], tag) for tag in tags),
             preselected=same_word and usual_count >= _CLEAR_MAJORITY * count,
         ),
     )
 
 
-def _renaming(old: str, new: str) -> RepairChoice:
-    step = RepairStep("vault.renameTag", {"from": old, "to": new})
-    return RepairChoice(f"#{old} → #{new}", (step,))
+def _renaming(old: Sequence[str], new: str) -> RepairChoice:
+    steps = tuple(RepairStep("vault.renameTag", {"from": tag, "to": new}) for tag in old)
+    return RepairChoice(f"{', '.join(f'#{tag}' for tag in old)} → #{new}", steps)

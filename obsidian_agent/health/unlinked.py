@@ -70,13 +70,16 @@ def unlinked_notes(survey: VaultSurvey) -> Iterator[HealthFinding]:
         and not is_empty(data, note.stem, survey.facts[note].properties)
         and not _is_form(text := _text(data))
     }
-    mentions = _Mentions(survey, unlinked).by_note() if unlinked else {}
+    mentions = _Mentions(survey, unlinked)
+    by_note = mentions.by_note() if unlinked else {}
     for note in unlinked:
-        own = mentions.get(note, [])
+        own = by_note.get(note, [])
         if not own and is_date(note.stem) and has_date(note.stem):
             continue
         sources = ", ".join(mention.source.text for mention in own if mention.note == note)
         others = ", ".join(mention.note.text for mention in own if mention.source == note)
+        more = mentions.left_out[note]
+        sources += f" and {more} more" if more else ""
         evidence = [f"mentioned in {sources}"] if sources else []
         evidence += [f"mentions {others}"] if others else []
         yield HealthFinding(
@@ -128,6 +131,8 @@ class _Mentions:
         """Single words that are no names, because they are also written in lower case."""
         self._sources: Counter[VaultPath] = Counter()
         """The number of mentions of a note that can connect it or another one."""
+        self.left_out: Counter[VaultPath] = Counter()
+        """The number of notes that mention a note and are not listed."""
 
     def by_note(self) -> dict[VaultPath, list[_Mention]]:
         """Return the mentions that can become links, by the note that they would connect."""
@@ -138,11 +143,11 @@ class _Mentions:
                 continue
             for note in (mention.note, mention.source):
                 listed = by_note[note]
-                if (
-                    note in self._unlinked
-                    and len(listed) < _MAX_CHOICES
-                    and self._can_link(mention)
-                ):
+                if note not in self._unlinked:
+                    continue
+                if len(listed) == _MAX_CHOICES:
+                    self.left_out[note] += note == mention.note
+                elif self._can_link(mention):
                     listed.append(mention)
         return by_note
 

@@ -48,6 +48,9 @@ _GIT_LOG: Final = (
 )  # fmt: skip
 """Lists renames and starts no program that the repository names."""
 
+_ISO_DAY: Final = "YYYY-MM-DD"
+"""The format of daily notes with which their names are days as links have them."""
+
 _SAME_TEXT: Final = "R100"
 """The status of a file that was renamed and not changed."""
 
@@ -69,9 +72,11 @@ def health_settings(store: VaultStore, state: Path, now: datetime) -> HealthSett
     def renames() -> list[RenamedFile]:
         return [*_journal_renames(state, store), *git_renames(store.real_path)]
 
+    notes = note_settings(store.obsidian_config)
     return HealthSettings(
         now=now,
-        templates=note_settings(store.obsidian_config).templates,
+        templates=notes.templates,
+        daily_notes=notes.daily_folder if notes.daily_format == _ISO_DAY else "",
         new_notes=_new_notes(store.obsidian_config("app")),
         property_types=_property_types(store.obsidian_config("types")),
         property_rules=_property_rules(store),

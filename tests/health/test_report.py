@@ -197,6 +197,12 @@ def test_a_note_from_the_same_template_is_no_renamed_one(found: Examine) -> None
     assert repairs(finding)[0] is False
 
 
+def test_the_note_of_a_day_is_created_where_daily_notes_are(found: Examine) -> None:
+    files = {"X/A.md": "[[2026-12-24]]"}
+    (finding,) = found(files, "unresolved-link", daily_notes="Daily", new_notes="Inbox")
+    assert repairs(finding)[1][0] == "Create Daily/2026-12-24.md"
+
+
 def test_placeholders_and_templates_are_no_damage(found: Examine) -> None:
     template = "---\naliases: [New day]\n---\n[[nowhere]]\n"
     files = {"A.md": "[[{{title}}]]", "T/Day.md": template, "B.md": "[[A]] [[New day]]"}
@@ -290,6 +296,12 @@ def test_unlinked_notes_come_with_the_names_of_other_notes_in_them(found: Examin
     assert by_path["Log.md"].evidence == (
         "mentions Ada Lovelace.md, Orange cake.md, my_note.md, Lisbon.md"
     )
+
+
+def test_mentions_that_are_not_listed_are_counted(found: Examine) -> None:
+    files = {f"{n}.md": f"About graph theory. [[{n + 1}]]" for n in range(8)}
+    (finding,) = found({"Graph theory.md": PROSE, "8.md": "x", **files}, "unlinked-note")
+    assert finding.evidence == "mentioned in 0.md, 1.md, 2.md, 3.md, 4.md and 3 more"
 
 
 def test_periodic_notes_templates_and_conflict_copies_need_no_links(found: Examine) -> None:
@@ -412,6 +424,15 @@ def test_the_names_of_copies_are_no_aliases(found: Examine) -> None:
     assert not any("aliases" in content for content in contents)
 
 
+def test_notes_of_other_days_and_weeks_with_the_same_text_were_not_filled_in(
+    found: Examine,
+) -> None:
+    names = ("Week 2026-W10", "Week 2026-W11", "2026-03-05 Thu", "2026-03-06 Fri")
+    one_day = dict.fromkeys(("2026-03-05 A.md", "2026-03-05 B.md"), PROSE + "More.\n")
+    files = {f"{name}.md": PROSE for name in names} | one_day
+    assert [finding.path for finding in found(files, "duplicate-note")] == ["2026-03-05 A.md"]
+
+
 def test_nearly_the_same_text_is_reported_as_similar(found: Examine) -> None:
     text = "".join(
         f"Line {number} says something that no other line says.\n" for number in range(12)
@@ -479,6 +500,20 @@ def test_tags_that_differ_in_case_get_the_usual_spelling(found: Examine) -> None
     files = {f"{number}.md": "#Book" for number in range(3)} | {"x.md": "#book"}
     (case,) = found(files, "tag-spelling")
     assert repairs(case) == (True, ["#book → #Book", "#Book → #book"])
+
+
+def test_several_spellings_are_one_finding_with_a_choice_of_each(found: Examine) -> None:
+    spellings = ["sci-fi", "sci-fi", "SciFi", "sci_fi"]
+    files = {f"{n}.md": f"---\ng: {text}\n---\n#{text}" for n, text in enumerate(spellings)}
+    tag, value = found(files, "tag-spelling", "property-value")
+    assert repairs(tag) == (
+        False,
+        ["#SciFi, #sci_fi → #sci-fi", "#sci-fi, #sci_fi → #SciFi", "#sci-fi, #SciFi → #sci_fi"],
+    )
+    assert repairs(value)[1][0] == "g: “SciFi”, “sci_fi” → “sci-fi”"
+    assert value.repair is not None
+    (step,) = value.repair.choices[0].steps
+    assert step.args["from"] == ["SciFi", "sci_fi"]
 
 
 RELATED_TAGS = ["book books", "glass glasses", "bus buses", "analysis analyses", "hobby hobbies"]
