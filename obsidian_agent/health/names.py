@@ -19,6 +19,8 @@ _PERIOD_WITHIN: Final = re.compile(rf"(?<!\d)(?:{_PERIOD})(?!\d)")
 _DATE: Final = re.compile(rf"{_PERIOD}|\d+")
 _ACCENTS: Final = re.compile(r"(?<=[A-Za-z])[\u0300-\u036f]+")
 """Of other scripts, marks make other letters."""
+_SPELLED_OUT: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
+"""How German and the Nordic languages write letters without their marks."""
 
 
 def has_placeholder(name: str) -> bool:
@@ -55,6 +57,11 @@ def is_day(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def spelled_out(text: str) -> str:
+    """Return a text in lower case with two letters for each that a keyboard may not have."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text).translate(_SPELLED_OUT)
 
 
 def without_accents(text: str) -> str:

@@ -16,7 +16,7 @@ from obsidian_agent.health.finding import (
     RepairStep,
     note_count,
 )
-from obsidian_agent.health.names import is_date, without_accents
+from obsidian_agent.health.names import is_date, spelled_out, without_accents
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.paths.path import VaultPath
 
@@ -86,13 +86,17 @@ def _related(words: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
     """Yield the pairs of tags that may be one word: without accents, or as its plural."""
     plain: dict[str, list[str]] = defaultdict(list)
     for key in words:
-        plain[without_accents(key)].append(key)
+        for form in {without_accents(key), spelled_out(key)}:
+            plain[form].append(key)
+    seen: set[frozenset[str]] = set()
     for form, keys in plain.items():
         singulars = {plural.sub(ending, form) for plural, ending in _PLURALS if plural.search(form)}
         related = [key for singular in sorted(singulars) for key in plain.get(singular, ())]
         for position, key in enumerate(keys):
             for other in (*keys[position + 1 :], *related):
-                yield words[key][0], words[other][0]
+                if (pair := frozenset((key, other))) not in seen:
+                    seen.add(pair)
+                    yield words[key][0], words[other][0]
 
 
 class _Context:

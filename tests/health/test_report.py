@@ -524,6 +524,8 @@ RELATED_TAGS += [
     "Beet Beete",
     "café cafe",
     "cafés cafe",
+    "büro buero",
+    "büros büro",
 ]
 CONTEXTS = {
     "in A": {"A/x.md": "#{one}", "A/y.md": "#{other}"},
