@@ -36,9 +36,11 @@ def duplicate_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFin
         )
 
 
-def _rank(survey: VaultSurvey, note: VaultPath) -> tuple[int, int, str]:
-    """Sort the note that is kept first: the one with most backlinks, then the shortest path."""
-    return (-survey.backlinks.get(note, 0), len(note.text), note.text)
+def _rank(survey: VaultSurvey, note: VaultPath) -> tuple[int, int, int, str]:
+    """Sort the note that is kept first: most backlinks, most properties, the shortest path."""
+    facts = survey.facts[note]
+    known = len(facts.properties) + len(facts.aliases) + len(facts.tags)
+    return (-survey.backlinks.get(note, 0), -known, len(note.text), note.text)
 
 
 def _merged(survey: VaultSurvey, survivor: VaultPath, others: Sequence[VaultPath]) -> RepairChoice:

@@ -20,7 +20,7 @@ _DATE: Final = re.compile(rf"{_PERIOD}|\d+")
 _ACCENTS: Final = re.compile(r"(?<=[A-Za-z])[\u0300-\u036f]+")
 """Of other scripts, marks make other letters."""
 _SPELLED_OUT: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
-"""How German and the Nordic languages write letters without their marks."""
+"""Letters as German and the Nordic languages write them without marks."""
 
 
 def has_placeholder(name: str) -> bool:

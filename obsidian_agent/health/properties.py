@@ -9,6 +9,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
+from functools import cached_property
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
@@ -83,6 +84,7 @@ _MAX_VALUES: Final = 40
 _MAX_LISTED: Final = 12
 """Different values up to which they are a rule that can be shown, or choices."""
 _CLEAR_MAJORITY: Final = 3
+_MONTHS: Final = 12
 _OTHER_NOTES: Final = "most other notes"
 _CODE: Final = re.compile(r"[\d/\\.:@_#]")
 _MIN_WORD: Final = 4
@@ -116,7 +118,7 @@ def property_types(survey: VaultSurvey) -> Iterator[HealthFinding]:
     ):
         for rule in rules:
             covered = list(_covered(survey, rule, uses)) if rule.type in _CHECKS else []
-            numbers = sorted(use.value for use in covered if _is_number(use.value))
+            usage = _Usage(covered)
             is_usual = source != _OTHER_NOTES or _is_usual(rule.type, covered)
             for use in covered:
                 if (use.note, use.name) in reported:
@@ -126,9 +128,8 @@ def property_types(survey: VaultSurvey) -> Iterator[HealthFinding]:
                     is_usual or _reads_as(use.value, rule.type, survey.settings.read_day)
                 ):
                     readings = _converted(use.value, rule.type, survey.settings.read_day)
-                    if numbers and all(map(_is_number, readings)):
-                        usual = numbers[len(numbers) // 2]
-                        readings.sort(key=lambda number: abs(number - usual))
+                    if len(readings) > 1:
+                        usage.sort(readings, use)
                     yield _type_finding(use, rule.type, f"{source}{_scope(rule)}", readings)
 
 
@@ -353,6 +354,42 @@ def _converted(value: Any, expected: str, read_day: ReadDay) -> list[Any]:
         word = without_accents(_letters(text))
         return [word in _CHECKED] if word in _CHECKED | _UNCHECKED else []
     return _days(text, read_day) if expected == "date" else []
+
+
+class _Usage:
+    """The values of a property, as far as they say how another one is read."""
+
+    def __init__(self, uses: Sequence[_Use]) -> None:
+        self._values = [use.value for use in uses]
+
+    def sort(self, readings: list[Any], use: _Use) -> None:
+        """Sort the readings of a value, the likeliest first."""
+        if isinstance(readings[0], list):
+            if self._has_commas_in_items:
+                readings.sort(key=len)
+        elif isinstance(readings[0], str):
+            if self._is_month_first:
+                readings.reverse()
+            readings.sort(key=lambda day: day not in use.note.stem)
+        elif self._numbers:
+            usual = self._numbers[len(self._numbers) // 2]
+            readings.sort(key=lambda number: abs(number - usual))
+
+    @cached_property
+    def _numbers(self) -> list[float]:
+        return sorted(filter(_is_number, self._values))
+
+    @cached_property
+    def _has_commas_in_items(self) -> bool:
+        lists = (value for value in self._values if isinstance(value, list))
+        return any("," in item for item in chain.from_iterable(map(_texts, lists)))
+
+    @cached_property
+    def _is_month_first(self) -> bool:
+        texts = (value.strip() for value in self._values if isinstance(value, str))
+        dates = list(filter(None, map(_YEAR_LAST.fullmatch, texts)))
+        is_day_first = any(int(match[1]) > _MONTHS for match in dates)
+        return not is_day_first and any(int(match[3]) > _MONTHS for match in dates)
 
 
 def _days(text: str, read_day: ReadDay) -> list[str]:

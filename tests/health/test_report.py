@@ -408,6 +408,12 @@ def test_notes_with_the_same_text_are_merged_into_the_best_linked_one(found: Exa
     ]
 
 
+def test_the_note_with_more_properties_is_kept(found: Examine) -> None:
+    files = {"A.md": PROSE, "Better.md": f"---\naliases: [A. B.]\n---\n{PROSE}"}
+    (finding,) = found(files, "duplicate-note")
+    assert finding.path == "Better.md"
+
+
 def test_the_names_of_copies_are_no_aliases(found: Examine) -> None:
     names = ("Kafka", "Kafka 1", "Kafka (old)", "Kafka - Copy", "Kopie von Kafka", "Broker")
     text = "".join(f"Line {number} says something of its own here.\n" for number in range(12))
@@ -717,6 +723,27 @@ def test_values_that_cannot_be_read_do_not_hide_those_that_can(found: Examine) -
     values = [*(f"2026-01-0{day}" for day in range(1, 6)), "ca. May 2026", "01.05.2026"]
     (finding,) = found(notes_with("x", *values), "property-type")
     assert repairs(finding) == (False, ["x: “01.05.2026” → “2026-05-01”"])
+
+
+LIKELY = {
+    "a date with the month first": (["03/04/2026", "03/14/2026"], "“2026-03-04”"),
+    "a date with the day first": (["03/04/2026", "14/03/2026"], "“2026-04-03”"),
+    "a list of names": (["'Rousseau, J.'", "['Alberts, B.']"], '["Rousseau, J."]'),
+}
+
+
+@pytest.mark.parametrize("case", LIKELY)
+def test_the_reading_that_fits_the_other_values_comes_first(found: Examine, case: str) -> None:
+    values, first = LIKELY[case]
+    kind = "list" if "list" in case else "date"
+    finding = found(notes_with("x", *values), "property-type", property_types={"x": kind})[0]
+    assert repairs(finding)[1][0].endswith(f"→ {first}")
+
+
+def test_the_day_of_a_note_says_how_its_date_is_read(found: Examine) -> None:
+    files = {"Lesson 2026-02-10.md": "---\nx: 02/10/2026\n---\n"}
+    (finding,) = found(files, "property-type", property_types={"x": "date"})
+    assert repairs(finding)[1][0] == "x: “02/10/2026” → “2026-02-10”"
 
 
 @pytest.mark.parametrize(
