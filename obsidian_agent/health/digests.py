@@ -28,7 +28,6 @@ from obsidian_agent.vault.index.digest import (
     DueTask,
     body_of,
 )
-from obsidian_agent.vault.links.spelling import spelling_key
 from obsidian_agent.vault.paths.path import VaultPath
 
 _WORD: Final = re.compile(r"\w+")
@@ -133,23 +132,20 @@ class Digests:
 
     def _named_alike(self) -> Iterator[tuple[VaultPath, VaultPath]]:
         """Yield notes of a folder and those named as copies of them: "X" and "X (old)"."""
-        notes = {(note.parent, _name_words(note)): note for note in self.of}
-        spelled: dict[tuple[VaultPath, str], VaultPath] = {}
-        for note in self.of:
-            words = _name_words(note)
-            without_brackets = tuple(_WORD.findall(_IN_BRACKETS.sub("", note.stem).casefold()))
-            shorter = (
-                without_brackets,
-                *(words[:-n] for n in (1, 2)),
-                *(words[n:] for n in (1, 2)),
-            )
-            for name in dict.fromkeys(shorter):
-                original = notes.get((note.parent, name)) if name else None
-                added = set(words) - set(name)
-                if original is not None and any(map(str.isalpha, added)):
+        names = {note: (note.parent.text, _name_words(note)) for note in self.of}
+        notes = {name: note for note, name in names.items()}
+        spelled: dict[tuple[str, str], VaultPath] = {}
+        for note, (folder, words) in names.items():
+            shorter = {words[:-1], words[:-2], words[1:], words[2:]}
+            if ")" in note.stem:
+                without_brackets = _IN_BRACKETS.sub("", note.stem).casefold()
+                shorter.add(tuple(_WORD.findall(without_brackets)))
+            for name in sorted(shorter - {(), words}, key=len, reverse=True):
+                original = notes.get((folder, name))
+                if original is not None and any(map(str.isalpha, set(words) - set(name))):
                     yield original, note
                     break
-            other = spelled.setdefault((note.parent, spelling_key(note.stem)), note)
+            other = spelled.setdefault((folder, "".join(words)), note)
             if other != note:
                 yield other, note
 

@@ -59,7 +59,8 @@ def stale_notes(survey: VaultSurvey) -> Iterator[HealthFinding]:
     changed: dict[VaultPath, float] = {}
     for note in survey.notes:
         with contextlib.suppress(VaultError):
-            changed[note] = survey.view.stat(note).mtime_ms
+            moment = survey.index.modified_ms(note)
+            changed[note] = survey.view.stat(note).mtime_ms if moment is None else moment
     in_use = {
         file
         for note, moment in changed.items()

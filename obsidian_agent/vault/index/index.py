@@ -335,6 +335,10 @@ class VaultIndex(ABC):
     def facts(self, path: VaultPath) -> Facts:
         """Return the facts of an existing file."""
 
+    def modified_ms(self, path: VaultPath) -> float | None:
+        """Return when a file was last changed, None if the file itself has to say so."""
+        return None
+
     @abstractmethod
     def tagged(self, tag: str, folder: VaultPath) -> list[VaultPath]:
         """Return the notes below a folder that have a tag or one nested below it.

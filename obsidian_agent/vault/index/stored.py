@@ -28,7 +28,7 @@ from obsidian_agent.vault.index.index import (
 from obsidian_agent.vault.index.name_search import NameFinder, NameHits, NameSearch, search_parts
 from obsidian_agent.vault.index.packs import Packs
 from obsidian_agent.vault.index.snapshot import Snapshot
-from obsidian_agent.vault.index.stamps import FileStamp
+from obsidian_agent.vault.index.stamps import UNSTABLE, FileStamp
 from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.links.resolve import (
     LinksByName,
@@ -112,6 +112,13 @@ class StoredIndex(VaultIndex):
             return facts
         file = self.snapshot.ids.get(path.text)
         return Facts() if file is None else self.snapshot.facts(file)
+
+    def modified_ms(self, path: VaultPath) -> float | None:
+        file = self.snapshot.ids.get(path.text)
+        if file is None or path.text in self._delta.stale:
+            return None
+        stamp = self.snapshot.stamp(file)
+        return None if stamp == UNSTABLE else stamp.mtime_ns / 1e6
 
     def tagged(self, tag: str, folder: VaultPath) -> list[VaultPath]:
         key = tag_key(tag)
