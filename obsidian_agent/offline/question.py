@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from itertools import pairwise
 from typing import Any, Final, Literal
 
 from msgspec import Struct
@@ -245,6 +246,8 @@ class _Reading:
             measuring = (word for word in self.free if word.senses & _MEASURING)
             self.unused += [word for word in measuring if not is_within(word, self.used)]
         self._add_texts(query)
+        if isinstance(query, NoteQuery) and self.notes.terms:
+            self._add_unknown()
         unused = tuple(self._phrases())
         limits = any(word.negates or not word.text.isalpha() for word in self.unused)
         count = sum(len(text.split()) for text in unused)
@@ -601,6 +604,19 @@ class _Reading:
             if is_named or narrowed.paths(self.around):
                 self.notes = narrowed
                 self._use(word)
+
+    def _add_unknown(self) -> None:
+        """Add a property and value that no note has: “have status active”."""
+        for name, value in pairwise(list(self.unused)):
+            before = self.parsed.between(0, name.start)[-1:]
+            is_had = bool(before) and bool(before[0].senses & _HAVING)
+            if is_had and self.parsed.bare[name.end : value.start] == " ":
+                text = self.parsed.text[value.start : value.end]
+                term = Term("property", plain(text), ":", name.text)
+                self.notes = _and(self.notes, term)
+                self._use(name)
+                self._use(value)
+                return
 
     def _use(self, part: Stretch) -> None:
         self.used.append(part)

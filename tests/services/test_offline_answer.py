@@ -95,6 +95,11 @@ QUESTIONS = [
     ("which songs with eggs are there?", "notes in Songs that hold “eggs”: 1"),
     ("notes with status done", "notes with status done: nothing found."),
     ("is there a song by Nina Castro?", "Yes: notes with writer [[Nina Castro]] in Songs: 1"),
+    ("which wine is the cheapest?", "lowest price of notes in Wine: 24"),
+    ("which wine is the oldest?", "lowest year of notes in Wine: 2016"),
+    ("Welcher Wine unter 50 Euro?", "notes in Wine with price < 50: 1"),
+    ("Which notes in Wine have colour red?", "notes in Wine with colour red: nothing found."),
+    ("when did I perform Tin Roof?", "last day of notes that link to Tin Roof: 2026-02-07"),
     ("does Harbour link to Lantern?", "No: Harbour that links to Lantern: nothing found."),
     (
         "Welche Songs kommen in keinem Gig vor?",
