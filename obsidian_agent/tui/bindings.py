@@ -679,7 +679,8 @@ KEYS: tuple[Key, ...] = (
         "slash",
         "filter",
         "Filter",
-        "Show only runs with these words in their text or their paths",
+        "Show only runs with these words in their text or their paths; among the files only those "
+        "with them in their paths",
         display="/",
     ),
     _obsidian_key("history", "Open the highlighted file in Obsidian"),

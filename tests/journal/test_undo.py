@@ -243,6 +243,12 @@ class TestConflicts:
             home.journal, home.store
         )
 
+    def test_the_preview_names_what_is_moved_back_and_what_is_removed(self, home: Home) -> None:
+        home.run(create("made.md", b"x"), move("one.md", "uno.md", b"one\n"))
+        told = undo_preview(home.journal, home.store)
+        assert told.restored == ("made.md", "one.md")
+        assert (told.moved, told.removed) == ((("uno.md", "one.md"),), {"made.md"})
+
 
 class TestStamps:
     def test_the_time_of_the_last_change_comes_back(self, home: Home) -> None:

@@ -18,9 +18,10 @@ from obsidian_agent.plan.result import Instance
 from obsidian_agent.services.runs import Runs
 from obsidian_agent.tui.screens.conflicts import UndoPreview
 from obsidian_agent.tui.screens.dialogs import DiffScreen
-from obsidian_agent.tui.screens.history import History, HistoryList, RunFiles, name_day
+from obsidian_agent.tui.screens.history import History, HistoryList, name_day
 from obsidian_agent.tui.screens.undo import possible_points
 from obsidian_agent.tui.widgets.diff import Detail
+from obsidian_agent.tui.widgets.run_files import RunFile, RunFiles, RunGroup, grouped_files
 from obsidian_agent.vault.filesystem.store import VaultStore
 from previews import create, make, modify, move, previewed, run, step
 from tui.driving import Driver, driving_real
@@ -58,7 +59,7 @@ def text(base: Path, name: str) -> str:
 
 def states(driver: Driver) -> dict[str, str]:
     rows = driver.app.screen.query_one(RunFiles).entries
-    return {row.text: row.state for row in rows if row.paths}
+    return {row.text: row.state for row in rows if isinstance(row, RunFile) and row.paths}
 
 
 async def test_runs_are_looked_at_without_a_change(tmp_path: Path) -> None:
@@ -201,8 +202,33 @@ async def test_the_history_is_filtered_and_omits_runs_without_changes(tmp_path: 
         assert "No run matches" in driver.screen()
         await driver.press("escape")
         assert "Write a list" in driver.screen()
+        await driver.press("end", "enter")
+        await driver.press("slash", *"pear", "enter", "space")
+        assert list(states(driver)) == ["Pear.md"]
+        assert "Write a list" in driver.screen()
+        assert "1 file marked" in driver.screen()
         await driver.press("escape")
+        assert list(states(driver)) == ["Apple.md", "Pear.md", "Plum.md"]
+        await driver.press("escape", "escape")
         assert driver.app.screen is driver.main
+
+
+def test_equal_changes_of_a_run_are_one_row_until_it_is_opened() -> None:
+    edits = [
+        RunFile(word="edit", text=f"{n}.md", paths=(f"{n}.md",), edit=("-x", "+y")) for n in "abcd"
+    ]
+    moves = [RunFile(word="rename", text="x", paths=(f"Old/{n}.md", f"New/{n}.md")) for n in "abcd"]
+    others = [RunFile(word="step", text=f"{n}") for n in "abcde"]
+    (equal, moved), rest = (
+        (rows := list(grouped_files([*edits, *moves, *others], ())))[:2],
+        rows[2:],
+    )
+    assert isinstance(equal, RunGroup)
+    assert isinstance(moved, RunGroup)
+    assert (equal.text, moved.text) == ("- x  + y", "Old/ → New/")
+    assert (list(equal.files), list(moved.files), rest) == (edits, moves, others)
+    opened = list(grouped_files(edits, {equal.key}))
+    assert [row.text for row in opened] == ["- x  + y", "a.md", "b.md", "c.md", "d.md"]
 
 
 async def test_a_run_that_is_undone_is_not_undone_again(tmp_path: Path) -> None:

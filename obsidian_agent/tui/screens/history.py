@@ -25,7 +25,7 @@ from obsidian_agent.tui.widgets.diff import Detail
 from obsidian_agent.tui.widgets.note import OutsideRequested
 from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import VirtualList
-from obsidian_agent.tui.widgets.run import WORD_STYLES
+from obsidian_agent.tui.widgets.run_files import RunFile, RunFiles, RunGroup
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -103,58 +103,6 @@ class HistoryList(VirtualList["HistoryEntry"]):
         return Content.assemble(head.truncate(space, ellipsis=True, pad=True), tail)
 
 
-class RunFile(Struct, frozen=True, kw_only=True):
-    """A file, folder, command or step of a run, as one row.
-
-    `paths` are those of the file before and after the run; other rows have none and cannot be
-    marked. `state` is "undone", or the conflict that an undo would meet.
-    """
-
-    word: str
-    text: str
-    paths: tuple[str, ...] = ()
-    diff: str = ""
-    no_diff: str = ""
-    counts: tuple[int, int] | None = None
-    state: str = ""
-
-    @property
-    def path(self) -> str | None:
-        """The path of the file after the run."""
-        return self.paths[-1] if self.paths else None
-
-
-class RunFiles(VirtualList[RunFile]):
-    """The files of the highlighted run, with marks for those to undo."""
-
-    DEFAULT_CSS = "RunFiles { height: auto; min-height: 1; }"
-    BINDINGS = [binding("list.choose", "Diff")]
-
-    def __init__(self) -> None:
-        super().__init__(id="run-files")
-        self.marked: frozenset[str] = frozenset()
-
-    def draw_row(self, row: RunFile, width: int) -> Content:
-        counts = Content("")
-        if row.counts is not None:
-            added, removed = row.counts
-            counts = Content.assemble((f"  +{added:,}", "$success"), (f" −{removed:,}", "$error"))
-        state = Content.styled(f"  {row.state}" if row.state else "", "$warning")
-        is_marked = row.path in self.marked
-        head = Content.assemble(
-            (" ● " if is_marked else "   ", "$primary bold"),
-            (f"{row.word:<9}", WORD_STYLES[row.word]),
-            (terminal_text.shortened(row.text, 400), "$foreground"),
-        )
-        space = max(width - counts.cell_length - state.cell_length, 20)
-        return Content.assemble(head.truncate(space, ellipsis=True), counts, state)
-
-    def mark(self, path: str) -> None:
-        """Mark a file, or remove its mark."""
-        self.marked = self.marked ^ {path}
-        self.set_rows(self.rows)
-
-
 class History(Modal[None]):
     """The runs of the vault.
 
@@ -183,12 +131,14 @@ class History(Modal[None]):
                 yield HistoryList(empty=" No run has changed this vault yet.")
             with Vertical(id="history-run"):
                 yield Static("", id="run-title", markup=False)
+                yield LineEntry(placeholder="Part of a path", id="files-filter")
                 yield RunFiles()
                 yield Detail()
         yield Static("", id="history-outcome", markup=False)
 
     def on_mount(self) -> None:
-        self.query_one("#history-filter").display = False
+        for entry in self.query(LineEntry):
+            entry.display = False
         self.run_flow("history", self._load)
         self.run_flow("problems", self._examine)
 
@@ -245,8 +195,8 @@ class History(Modal[None]):
         title = self.query_one("#run-title", Static)
         files = self.query_one(RunFiles)
         if is_other:
-            files.marked = frozenset()
-            files.set_rows((), 0)
+            files.clear()
+            self.query_one("#files-filter").display = False
         if entry is None:
             title.update("")
             self.query_one(Detail).clear()
@@ -270,8 +220,7 @@ class History(Modal[None]):
         if self.is_attached and entry is self._entry:
             files = self.query_one(RunFiles)
             files.empty = "   No files."
-            first = next((index for index, row in enumerate(rows) if row.paths), 0)
-            files.set_rows(rows, first if not files.rows else None)
+            files.show(rows)
 
     def _rows_of(self, entry: HistoryEntry, is_cancelled: Callable[[], bool]) -> list[RunFile]:
         """Return the rows of a run. May block."""
@@ -283,10 +232,13 @@ class History(Modal[None]):
             conflicts = {conflict.path: conflict.reason for conflict in preview.conflicts}
         return run_rows(run, steps, conflicts)
 
-    def _show_file(self, row: RunFile | None) -> None:
+    def _show_file(self, row: RunFile | RunGroup | None) -> None:
         detail = self.query_one(Detail)
         if row is None or not detail.display:
             detail.clear()
+        elif isinstance(row, RunGroup):
+            names = "\n".join(file.text for file in row.files)
+            detail.show_text(row.text, terminal_text.block(names))
         else:
             self.run_flow("file", partial(self._show_diff, row), exclusive=True)
 
@@ -307,7 +259,9 @@ class History(Modal[None]):
             self.query_one(RunFiles).focus()
             return
         row = self.query_one(RunFiles).current
-        if row is not None:
+        if isinstance(row, RunGroup):
+            self.query_one(RunFiles).toggle(row)
+        elif row is not None:
             self.run_flow("open diff", partial(open_file_diff, self, row), exclusive=True)
 
     # --- actions ----------------------------------------------------------------------------------
@@ -319,7 +273,7 @@ class History(Modal[None]):
             return True if self._entry is not None else None
         if action in ("mark", "outside"):
             row = self.query_one(RunFiles).current
-            return self.query_one(RunFiles).has_focus and row is not None and bool(row.paths)
+            return self.query_one(RunFiles).has_focus and row is not None and bool(row.files)
         return True
 
     def on_descendant_focus(self) -> None:
@@ -327,10 +281,9 @@ class History(Modal[None]):
 
     def action_mark(self) -> None:
         files = self.query_one(RunFiles)
-        if files.current is not None and files.current.path is not None:
-            files.mark(files.current.path)
-            files.action_cursor(1)
-            self._draw_marks()
+        files.mark()
+        files.action_cursor(1)
+        self._draw_marks()
 
     def _draw_marks(self) -> None:
         if self._entry is None:
@@ -371,29 +324,41 @@ class History(Modal[None]):
 
     def action_outside(self) -> None:
         row = self.query_one(RunFiles).current
-        if row is not None and row.path is not None:
-            self.post_message(OutsideRequested(row.path))
+        if row is not None and row.files:
+            self.post_message(OutsideRequested(row.files[0].paths[-1]))
 
     def action_filter(self) -> None:
-        entry = self.query_one("#history-filter", LineEntry)
+        """Filter the list that has the focus."""
+        is_for_files = self.query_one(RunFiles).has_focus
+        entry = self.query_one("#files-filter" if is_for_files else "#history-filter", LineEntry)
         entry.display = True
         entry.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        self._query = event.value.strip()
-        self._draw_runs()
+        if event.input.id == "files-filter":
+            self.query_one(RunFiles).filter(event.value.strip())
+        else:
+            self._query = event.value.strip()
+            self._draw_runs()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.query_one(HistoryList).focus()
+        self._filtered(event.input).focus()
+
+    def _filtered(self, entry: Input) -> HistoryList | RunFiles:
+        """Return the list that a filter is for."""
+        if entry.id == "files-filter":
+            return self.query_one(RunFiles)
+        return self.query_one(HistoryList)
 
     def action_close(self) -> None:
-        """Leave the files or the filter; close the history from the list of runs."""
-        entry = self.query_one("#history-filter", LineEntry)
+        """Leave a filter, then the files; close the history from the list of runs."""
         runs = self.query_one(HistoryList)
-        if entry.display:
+        filters = [entry for entry in self.query(LineEntry) if entry.display]
+        if filters:
+            entry = filters[-1]
             entry.value = ""
             entry.display = False
-            runs.focus()
+            self._filtered(entry).focus()
         elif not runs.has_focus:
             runs.focus()
         else:
@@ -444,22 +409,18 @@ def _file_row(
     no_diff = "The texts are no longer stored, or the file is not text."
     if change.before is None and change.after is None:
         no_diff = "The run did not change the text of this file."
+    lines = tuple(line for line in diff.split("\n")[2:] if line.startswith(("+", "-")))
+    added = sum(line.startswith("+") for line in lines)
     return RunFile(
         word=_WORDS[change.kind],
         text=text,
         paths=paths,
         diff=diff,
         no_diff=no_diff,
-        counts=_count_lines(diff),
+        counts=(added, len(lines) - added) if diff else None,
+        edit=lines if change.kind == "modify" else (),
         state=state,
     )
-
-
-def _count_lines(diff: str) -> tuple[int, int] | None:
-    lines = diff.split("\n")[2:]
-    added = sum(line.startswith("+") for line in lines)
-    removed = sum(line.startswith("-") for line in lines)
-    return (added, removed) if diff else None
 
 
 def _command_rows(effects: Effects) -> list[RunFile]:
