@@ -460,7 +460,13 @@ KEYS: tuple[Key, ...] = (
         "Change",
         "Say what should be different, and get another plan",
     ),
-    Key("plan.repair", "f", "repair", "Repair", "Let the model repair a plan with errors"),
+    Key(
+        "plan.repair",
+        "f",
+        "repair",
+        "Repair",
+        "Choose the note that a wrong name means, or let the model repair a plan with errors",
+    ),
     Key(
         "plan.preview",
         "p",

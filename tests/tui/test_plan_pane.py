@@ -16,7 +16,7 @@ from textual.widgets import Static
 from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.integrations.proposals import ClientProposal, Outcome
-from obsidian_agent.tui.screens.dialogs import Comment, DiffScreen
+from obsidian_agent.tui.screens.dialogs import ChoiceScreen, Comment, DiffScreen
 from obsidian_agent.tui.screens.help import Help
 from obsidian_agent.tui.screens.waiting import WaitingScreen
 from obsidian_agent.tui.turn.controller import PlanSource
@@ -406,6 +406,22 @@ async def test_a_plan_with_errors_is_repaired_by_the_model(
         await app.until(
             lambda: "Compared with the previous plan: 1 more (Uni/Index.md)" in app.transcript()
         )
+
+
+async def test_a_wrong_name_in_a_plan_is_chosen_among_the_nearest(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    broken = TIDY | {"steps": [step("add", "vault.addLines", path="Lgo", content="x")]}
+    async with planned(make_vault, tmp_path, broken) as app:
+        assert "does not exist" in app.screen()
+        await app.press("f")
+        await app.on_top(ChoiceScreen)
+        assert "Lgo does not exist. Which note is meant?" in app.screen()
+        await app.press("1")
+        await app.until(lambda: "✓ Ready" in app.screen())
+        assert app.plan.preview is not None
+        paths = [change.path.text for change in app.plan.preview.change_set.changes]
+        assert paths == ["Log.md"]
 
 
 async def test_the_rest_of_a_cancelled_run_is_one_key_away(

@@ -147,13 +147,12 @@ def not_found(view: VaultView, path: VaultPath) -> VaultError:
         )
     if twin is None and (note := view.locate(paths.parse(f"{path.text}.md", PathUse.READ))):
         twin = note.path
-    hint = (
-        f"Did you mean {twin.text!r}?"
-        if twin is not None
-        else "Check the name with vault.listFiles."
-    )
     return VaultError(
-        f"{path} does not exist in the vault.", code="FILE_NOT_FOUND", path=path.text, hint=hint
+        f"{path} does not exist in the vault.",
+        code="FILE_NOT_FOUND",
+        path=path.text,
+        hint=f"Did you mean {twin.text!r}?" if twin is not None else None,
+        advice="Check the name with vault.listFiles." if twin is None else None,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -19,7 +20,7 @@ from obsidian_agent.tui.commands import Command, parse_call
 from obsidian_agent.tui.event_stream import EventsArrived, WorkEnded, merge_text
 from obsidian_agent.tui.gc_policy import GcPolicy
 from obsidian_agent.tui.screens.actions import MACRO
-from obsidian_agent.tui.screens.dialogs import Comment, DiffScreen
+from obsidian_agent.tui.screens.dialogs import ChoiceScreen, Comment, DiffScreen, numbered
 from obsidian_agent.tui.screens.health import HealthActions
 from obsidian_agent.tui.screens.history import HistoryRequest
 from obsidian_agent.tui.screens.json_editor import PlanEditor
@@ -38,6 +39,7 @@ from obsidian_agent.tui.widgets.footer import KeyFooter
 from obsidian_agent.tui.widgets.panes import Panes, PaneTab, TopBar
 from obsidian_agent.tui.widgets.plan import PlanPane
 from obsidian_agent.tui.widgets.prompt import Prompt
+from obsidian_agent.tui.widgets.row_list import Choice
 from obsidian_agent.tui.widgets.run import ProgressPane, ResultPane
 
 if TYPE_CHECKING:
@@ -481,9 +483,44 @@ class MainScreen(
             case "comment":
                 self._comment_on_plan()
             case "repair":
-                self.turn.repair_plan()
+                self._repair_plan()
             case "preview":
                 self.turn.preview_pending_again()
+
+    @work(group="choice", exit_on_error=False)
+    async def _repair_plan(self) -> None:
+        """Let the user choose the file that a step means, else the model repair the plan."""
+        from obsidian_agent.services.missing_file import missing_file, nearest_notes, with_file
+
+        pending = self.turn.pending
+        if pending is None or self.turn.phase != "idle":
+            return
+        missing = missing_file(pending.preview)
+        notes: list[str] = []
+        if missing is not None:
+            paths = await asyncio.to_thread(lambda: self._finder().first(sys.maxsize))
+            notes = await asyncio.to_thread(nearest_notes, missing, paths)
+        if missing is None or not notes:
+            self.turn.repair_plan()
+            return
+        rows = [Choice(note, note) for note in notes]
+        if self.session.has_model:
+            rows.append(Choice("", "Let the model repair the plan"))
+        title = f"{missing} does not exist. Which note is meant?"
+        choice = await self.app.push_screen_wait(ChoiceScreen(title, numbered(rows)))
+        if choice == "":
+            self.turn.repair_plan()
+        elif choice is not None and self.turn.pending is pending:
+            document = with_file(pending.plan.to_json(), missing, choice)
+            values = with_file(dict(pending.preview.context.params), missing, choice)
+            self._preview_instead(document, values, pending)
+
+    def _preview_instead(
+        self, document: Mapping[str, Any], values: Mapping[str, Any], pending: Pending
+    ) -> None:
+        """Preview a plan in place of the pending one, with what differs."""
+        source = PlanSource(message=pending.message, client=pending.client, revises=pending)
+        self.turn.preview(document, frozenset(), values, source=source)
 
     def _edit_plan(self) -> None:
         pending = self.turn.pending
@@ -492,9 +529,7 @@ class MainScreen(
 
         def edited(document: Mapping[str, Any] | None) -> None:
             if document is not None:
-                values = pending.preview.context.params
-                source = PlanSource(message=pending.message, client=pending.client, revises=pending)
-                self.turn.preview(document, frozenset(), values, source=source)
+                self._preview_instead(document, pending.preview.context.params, pending)
 
         self.app.push_screen(PlanEditor(pending.plan.to_json()), edited)
 
