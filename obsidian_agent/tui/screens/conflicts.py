@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from textual.app import ComposeResult
@@ -12,17 +13,33 @@ from textual.content import Content
 from textual.widgets import Button, Static
 
 from obsidian_agent import terminal_text
+from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import binding, bindings, key_label
-from obsidian_agent.tui.screens.dialogs import Buttons, Modal
-from obsidian_agent.tui.screens.history import show_diff
+from obsidian_agent.tui.diff_lines import parse_diff
+from obsidian_agent.tui.screens.dialogs import Buttons, DiffScreen, Modal
 from obsidian_agent.tui.widgets.note import OutsideRequested
 from obsidian_agent.tui.widgets.row_list import VirtualList
 from obsidian_agent.tui.widgets.run import WORD_STYLES, ResultRow
 
 if TYPE_CHECKING:
+    from textual.screen import Screen
+
     from obsidian_agent.journal.undo import UndoConflict, UndoResult
 
     Restore = Callable[[Collection[str], Collection[str]], UndoResult]
+
+
+class HistoryRequest(Struct, frozen=True):
+    """A request to undo the run `run_id`, or to redo.
+
+    `what` is "undo" for the whole run or only `paths`, "step" for a return to one of its steps.
+    `commands` are the Obsidian commands that the run executed, which cannot be undone.
+    """
+
+    what: Literal["undo", "step", "redo"]
+    run_id: str | None = None
+    paths: frozenset[str] = frozenset()
+    commands: tuple[str, ...] = ()
 
 
 class Reversal(Struct, frozen=True, kw_only=True):
@@ -211,3 +228,14 @@ class Conflicts(ConflictDialog):
         key = key_label(self, "list.choose")
         self.hint = f"All other files were restored. {key} shows what restoring would change."
         yield ConflictList(self._rows)
+
+
+async def show_diff(screen: Screen[Any], load: Callable[[str], str], path: str) -> None:
+    """Show the diff that an undo or redo would apply to the current text of a file."""
+    try:
+        diff = parse_diff(await asyncio.to_thread(load, path))
+    except ObsidianAgentError as error:
+        screen.app.push_screen(DiffScreen(path, error.problem().message))
+        return
+    content = diff if diff.lines else "The text of this file does not change."
+    screen.app.push_screen(DiffScreen(path, content))

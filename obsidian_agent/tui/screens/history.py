@@ -9,7 +9,6 @@ from datetime import date, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from msgspec import Struct
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -20,6 +19,7 @@ from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import binding, bindings
 from obsidian_agent.tui.diff_lines import parse_diff
 from obsidian_agent.tui.report_lines import describe_step
+from obsidian_agent.tui.screens.conflicts import HistoryRequest
 from obsidian_agent.tui.screens.dialogs import DiffScreen, Modal
 from obsidian_agent.tui.widgets.diff import Detail
 from obsidian_agent.tui.widgets.note import OutsideRequested
@@ -60,19 +60,6 @@ _WORDS = {
     "mkdir": "folder",
 }
 _OUTCOME_STYLES = {"good": "$success", "bad": "$error"}
-
-
-class HistoryRequest(Struct, frozen=True):
-    """A request to undo the run `run_id`, or to redo.
-
-    `what` is "undo" for the whole run or only `paths`, "step" for a return to one of its steps.
-    `commands` are the Obsidian commands that the run executed, which cannot be undone.
-    """
-
-    what: Literal["undo", "step", "redo"]
-    run_id: str | None = None
-    paths: frozenset[str] = frozenset()
-    commands: tuple[str, ...] = ()
 
 
 class HistoryList(VirtualList["HistoryEntry"]):
@@ -503,17 +490,6 @@ def reason_against_undo(entry: HistoryEntry) -> str:
     if not entry.undoable:
         return "This run cannot be undone: its earlier texts are no longer stored."
     return ""
-
-
-async def show_diff(screen: Screen[Any], load: Callable[[str], str], path: str) -> None:
-    """Show the diff that an undo or redo would apply to the current text of a file."""
-    try:
-        diff = parse_diff(await asyncio.to_thread(load, path))
-    except ObsidianAgentError as error:
-        screen.app.push_screen(DiffScreen(path, error.problem().message))
-        return
-    content = diff if diff.lines else "The text of this file does not change."
-    screen.app.push_screen(DiffScreen(path, content))
 
 
 def describe_effects(effects: Effects) -> str:

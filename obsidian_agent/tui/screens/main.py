@@ -20,9 +20,9 @@ from obsidian_agent.tui.commands import Command, parse_call
 from obsidian_agent.tui.event_stream import EventsArrived, WorkEnded, merge_text
 from obsidian_agent.tui.gc_policy import GcPolicy
 from obsidian_agent.tui.screens.actions import MACRO
+from obsidian_agent.tui.screens.conflicts import HistoryRequest
 from obsidian_agent.tui.screens.dialogs import ChoiceScreen, Comment, DiffScreen, numbered
 from obsidian_agent.tui.screens.health import HealthActions
-from obsidian_agent.tui.screens.history import HistoryRequest
 from obsidian_agent.tui.screens.json_editor import PlanEditor
 from obsidian_agent.tui.screens.models import ModelActions
 from obsidian_agent.tui.screens.notes import NoteActions

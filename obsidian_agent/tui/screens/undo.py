@@ -15,17 +15,12 @@ from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.conflicts import (
     ConflictChoices,
     Conflicts,
+    HistoryRequest,
     Reversal,
     UndoPreview,
     count_files,
 )
 from obsidian_agent.tui.screens.dialogs import ChoiceScreen
-from obsidian_agent.tui.screens.history import (
-    History,
-    HistoryRequest,
-    open_file_diff,
-    run_rows,
-)
 from obsidian_agent.tui.screens.workspace import Workspace
 from obsidian_agent.tui.widgets.row_list import Choice
 
@@ -34,6 +29,7 @@ if TYPE_CHECKING:
     from obsidian_agent.journal.undo import UndoResult
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.tui.report_lines import Speaker
+    from obsidian_agent.tui.screens.history import History
 
 _MAX_NAMED: Final = 5
 """Number of files that are named in one line."""
@@ -50,6 +46,8 @@ class UndoActions(Workspace):
 
     def action_history(self) -> None:
         """Show earlier runs."""
+        from obsidian_agent.tui.screens.history import History
+
         self.app.push_screen(History(self.session.runs, self.change_history))
 
     def change_history(self, request: HistoryRequest) -> None:
@@ -171,6 +169,8 @@ class UndoActions(Workspace):
             self.turn.preview_again(self.turn.pending)
 
     def _open_history(self) -> History | None:
+        from obsidian_agent.tui.screens.history import History
+
         screens = self.app.screen_stack
         return next((screen for screen in screens if isinstance(screen, History)), None)
 
@@ -186,6 +186,8 @@ class UndoActions(Workspace):
     @work(group="run diff", exclusive=True, exit_on_error=False)
     async def show_run_diff(self, run_id: str, path: str) -> None:
         """Show what a run changed in a file."""
+        from obsidian_agent.tui.screens.history import open_file_diff, run_rows
+
         run = await asyncio.to_thread(self.session.runs.show, run_id)
         for row in run_rows(run, (), {}):
             if path in row.paths:

@@ -137,8 +137,9 @@ class RunFiles(VirtualList[RunFile | RunGroup]):
         if undone:
             remarks.append(f"{undone:,} undone")
         state = Content.styled(f"  {', '.join(remarks)}" if remarks else "", "$warning")
+        sign = "▾" if group.is_open else "▸"
         head = Content.assemble(
-            (" ● " if marked == count else " ▾ " if group.is_open else " ▸ ", "$primary bold"),
+            (f" {'●' if marked == count else sign} ", "$primary bold"),
             (f"{group.word:<9}", WORD_STYLES[group.word]),
             (f"{terminal_text.counted(count, 'file')}  ", "$foreground"),
             (terminal_text.shortened(group.text, 200), "$quiet"),
