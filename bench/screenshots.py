@@ -96,7 +96,7 @@ class Screenshot:
 async def preview(shot: Screenshot) -> None:
     """Show a plan before it runs."""
     await shot.send("Rename Newsletter to Letter from Leipzig")
-    await shot.until("What did you mean?")
+    await shot.until("none of these")
     await shot.press("1")
     await shot.until("Letter from Leipzig.md", "Ready")
 

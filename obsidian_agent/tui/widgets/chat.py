@@ -280,7 +280,7 @@ class ChatPane(Vertical):
     def welcome(self) -> None:
         """Add the introduction to a new conversation."""
         self.is_new = True
-        # Where it does not fit it is read from its beginning.
+        # Where it does not fit it is read from its beginning. The first entry anchors again.
         self.transcript.anchor(False)
         self.transcript.scroll_home(animate=False)
         self.transcript.mount(Welcome(self.model_notice, self._overview))
@@ -292,7 +292,6 @@ class ChatPane(Vertical):
         if self.is_new:
             self.is_new = False
             self.query(Welcome).remove()
-            self.transcript.anchor()
             self.prompt.examples = ()
 
     def show_overview(self, overview: Overview) -> None:

@@ -11,6 +11,9 @@ from textual.screen import Screen
 from textual.widgets import Footer
 from textual.widgets._footer import FooterKey
 
+_ELSEWHERE = frozenset(("next_pane", "open_note", "zoom"))
+"""Actions of the main screen that lead to another pane."""
+
 
 class KeyFooter(Footer):
     """A footer that is composed again only if its keys have changed.
@@ -71,12 +74,12 @@ def _width(key: FooterKey) -> int:
 def _dispensable(keys: Sequence[FooterKey]) -> Iterator[FooterKey]:
     """Yield the keys that can be hidden, the least needed first.
 
-    These are the menu, Esc that closes, and the others from the last on. Help stays, which names
-    them all.
+    These are the keys that only go elsewhere, the menu, Esc that closes, and the others from the
+    last on. Help stays, which names them all.
     """
+    elsewhere = [key for key in reversed(keys) if key.action in _ELSEWHERE]
     menu = [key for key in keys if _is_palette(key)]
     closing = [key for key in keys if key.key == "escape" and key.description == "Close"]
-    yield from menu
-    yield from closing
-    first = {*menu, *closing}
+    first = [*elsewhere, *menu, *closing]
+    yield from first
     yield from (key for key in reversed(keys) if key not in first and key.action != "help")

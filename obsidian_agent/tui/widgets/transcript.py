@@ -427,6 +427,8 @@ class Transcript(VerticalScroll):
 
         `mark` is a remark below an incomplete answer.
         """
+        if not self.is_anchored:
+            self.anchor()
         entry = TranscriptEntry(speaker, text, datetime.now(), mark)
         self._entries.append(entry)
         self.mount(_widget_of(entry))
