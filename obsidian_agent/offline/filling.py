@@ -341,7 +341,8 @@ class Filling:
                 cue = self.parsed.cue(match.start)
                 senses = _senses(match, is_place=cue is not None and bool(cue.senses & _INSIDE))
                 is_aside = match.new or match.negated or self._is_aside(match)
-                if is_aside or cue is None or not cue.is_small or not senses or senses[0].op != ":":
+                is_cued = (cue is not None and cue.is_small) or _is_lone_value(match)
+                if is_aside or not is_cued or not senses or senses[0].op != ":":
                     continue
                 narrower = NoteSet((*described.terms, senses[0]))
                 if senses[0].key != "note" and self._fits(narrower):
@@ -583,7 +584,9 @@ class Filling:
         # The first word is usually the verb, and no part of a name.
         first = next((word.start for word in self.parsed.tokens if not word.is_small), 0)
         is_condition = _ALL in self.values.values()  # probably: “all notes about cooking”
-        if is_single and unused[0].start != first and not is_condition:
+        is_place = is_single and missing[0].kind == "folder"  # which a preposition precedes
+        is_place = is_place and not self._cue(unused[0])[1] & {*_TO, *_INSIDE}
+        if is_single and unused[0].start != first and not is_condition and not is_place:
             self._accept(missing[0], unused[0])
 
     @property
@@ -899,7 +902,8 @@ class Filling:
             spec.needed and spec.kind in _PHRASE_KINDS and spec.name not in self.values
             for spec in self.recipe.inputs.values()
         )
-        return not (notes or lacks_phrase) and _is_lone_value(match)
+        is_word = match.text.isalpha() and not meanings(match.text) & self._own
+        return is_word and not (notes or lacks_phrase) and _is_lone_value(match)
 
     def _is_elsewhere(self, match: NameMatch, first: Term, notes: Sequence[Term]) -> bool:
         """Return True for a folder that is a destination, or does not hold a named note."""
@@ -934,8 +938,7 @@ def _is_value(match: NameMatch) -> bool:
 
 def _is_lone_value(match: NameMatch) -> bool:
     """Return True for a word that is only a value of one property: “the active projects”."""
-    is_word = match.text.isalpha() and not meanings(match.text)
-    return is_word and len(match.names) == 1 and isinstance(match.names[0].value, str)
+    return len(match.names) == 1 and isinstance(match.names[0].value, str)
 
 
 def _overlaps(part: Stretch, others: Sequence[Stretch]) -> bool:

@@ -122,7 +122,7 @@ class MenuPlanner(Struct, frozen=True):
             if _is_clear(verdict.candidates[:1]):
                 verdict = await asyncio.to_thread(self._without_model, plain, verdict)
             else:
-                if self.offers:
+                if self.offers and verdict.candidates:
                     await emit(ActionsOffered(verdict.candidates, provider.name))
                     offered = verdict.candidates
                 verdict = await _Turn(self, provider, plain, verdict).run(emit)

@@ -83,6 +83,12 @@ NO_ACTIVE_FILE: Final = "No note is open: open one, or name a note."
 NO_CHANGE: Final = "It would change nothing."
 WHICH: Final = "Your message may mean:"
 NEAREST: Final = "No action matches these words. The closest ones, by the names in your message:"
+NEEDS_MODEL: Final = (
+    "That takes a model, which reads and writes text: /model chooses one, "
+    "and `obsidian-agent model list` shows those on this computer."
+)
+_WRITING: Final = frozenset(words("rewrite"))
+"""The senses of verbs that no recipe does: “summarise”, “translate”."""
 NOTHING: Final = (
     "No action matches these words. The menu lists all actions; "
     "a sentence can be like “Move all notes tagged #done to Archive”. Some to start with:"
@@ -235,7 +241,16 @@ class OfflineTurn(Struct, frozen=True, dict=True):
             Sentence(beginning(self.request.message), self.around, self._menu.common)
         )
 
+    @property
+    def _takes_model(self) -> bool:
+        """True if the first verb asks for text that only a model can write."""
+        spoken = tokens(beginning(self.request.message))
+        first = next((word for word in spoken if not word.is_small), None)
+        return first is not None and not _WRITING.isdisjoint(first.senses)
+
     def _question(self) -> str:
+        if not self._readings and self._takes_model:
+            return NEEDS_MODEL
         if self._readings or any(suggestion.worded for suggestion in self._nearest):
             return WHICH
         if any(suggestion.score for suggestion in self._nearest):
@@ -324,6 +339,8 @@ class OfflineTurn(Struct, frozen=True, dict=True):
                 ranked += ((other, suggestion) for other in self._with_fewer_terms(suggestion))
         possible = [reading for reading in ranked if not self._unmet(reading[0])] or ranked
         useful = sorted(possible, key=lambda reading: reading[0].fails)
+        if self._takes_model:
+            useful = [(one, by) for one, by in useful if not (one.missing or one.doubt)]
         return _deletes_last(useful[:MAX_SUGGESTIONS], self.request.message)
 
     def _unmet(self, candidate: Candidate) -> bool:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from obsidian_agent.agent.events import NeedsInput, TurnFailed
 from obsidian_agent.plan.policy import Policy
+from obsidian_agent.services.offline_planner import NEEDS_MODEL
 from offline.golden import desk
 from offline_desk import Desk
 from support import MakeVault
@@ -150,3 +151,19 @@ def test_without_an_open_note_that_note_is_missing(make_vault: MakeVault) -> Non
     assert isinstance(event, NeedsInput)
     assert event.candidates[0].title == "Mark tasks of … as open"
     assert event.candidates[0].missing == ("note",)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "summarise Sourdough",
+        "please translate Sourdough to German",
+        "übersetze Sourdough ins Englische",
+        "résume la note Sourdough",
+        "翻译 Sourdough",
+    ],
+)
+def test_what_only_a_model_can_do_is_said(sentence: str) -> None:
+    event = desk().decide(sentence)
+    assert isinstance(event, NeedsInput)
+    assert (event.message, event.candidates) == (NEEDS_MODEL, ())
