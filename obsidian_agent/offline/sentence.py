@@ -19,7 +19,7 @@ from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.days import NUMBERS, Period, days, periods, shift
 from obsidian_agent.offline.names import Name, NameKind, Surroundings, VaultNames, key_of
 from obsidian_agent.offline.note_set import STATES, Key, Op, Term
-from obsidian_agent.offline.tasks import NamedTask, find_task
+from obsidian_agent.offline.tasks import NamedTask, find_task, tasks_with
 from obsidian_agent.offline.words import (
     ELIDED,
     END,
@@ -67,6 +67,7 @@ _ORDERS: Final = frozenset(words(_VERBS))
 """The stems of verbs that begin an order."""
 _OF_TASKS: Final = frozenset(words("task done mark due overdue tick untick check postpone"))
 """The stems of words in a sentence that may name a task."""
+_TASK_WORDS: Final = _OF_TASKS | _ORDERS
 _RELATIVE: Final = frozenset({"that", "which", "who", "qui", "que", "che", "die"})
 """The words before the verb of a clause that describes something: “notes that should …”."""
 _MIN_INFLECTED: Final = 5
@@ -314,8 +315,9 @@ class Sentence(Struct, frozen=True, dict=True):
             for one in tokens(quote.text)
         ]
         spoken = spoken or list(self.tokens)
-        index = self.around.names.index
-        task = find_task(spoken, index)
+        texts = [word.text for word in spoken if not (word.is_small or word.senses & _TASK_WORDS)]
+        tasks = list(tasks_with(texts, self.around.names.index))
+        task = find_task(spoken, tasks)
         named = [
             str(name.value)
             for match in self._matches
@@ -323,7 +325,7 @@ class Sentence(Struct, frozen=True, dict=True):
             if task is None or not is_within(match, task.words)
         ]
         notes = named or [self.around.active_file or ""]
-        return find_task(spoken, index, notes) or (None if named else task)
+        return find_task(spoken, tasks, notes) or (None if named else task)
 
     @cached_property
     def _in_context(self) -> tuple[NameMatch, ...]:

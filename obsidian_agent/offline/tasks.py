@@ -11,17 +11,21 @@ from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.offline.words import WORD, Word, folded, is_function_word, stem
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.index.text_search import folded_needle
-from obsidian_agent.vault.markdown.lines import tasks
+from obsidian_agent.vault.markdown.lines import tasks as tasks_of
 from obsidian_agent.vault.paths.path import ROOT
 from obsidian_agent.vault.text import decode
 
-_MAX_WORDS: Final = 8
-"""Words of a sentence by which tasks are looked for."""
+_MAX_WORDS: Final = 3
+"""Words of a sentence by which tasks are looked for, the longest ones."""
 _MAX_NOTES: Final = 200
 """Notes with one of these words that are read."""
 _OPEN: Final = " /"
 _FEW: Final = 2
 """Words that a sentence and a task must share, unless it is a task of one word."""
+
+
+VaultTask = tuple[str, str, str]
+"""A task of a note: the note's path, the status and the text."""
 
 
 class NamedTask(Struct, frozen=True):
@@ -34,7 +38,7 @@ class NamedTask(Struct, frozen=True):
 
 
 def find_task(
-    spoken: Sequence[Word], index: VaultIndex, notes: Sequence[str] = ()
+    spoken: Sequence[Word], tasks: Sequence[VaultTask], notes: Sequence[str] = ()
 ) -> NamedTask | None:
     """Return the task that has the most words of a sentence in common with it, if it is the only.
 
@@ -42,7 +46,7 @@ def find_task(
     """
     own = {stem(folded(word.text)): word for word in spoken if not word.is_small}
     best: list[NamedTask] = []
-    for note, status, text in _tasks_with(list(own), index):
+    for note, status, text in tasks:
         content = {
             stem(folded(match[0]))
             for match in WORD.finditer(text)
@@ -60,8 +64,8 @@ def find_task(
     return best[0] if len({(one.note, one.text) for one in best}) == 1 else None
 
 
-def _tasks_with(texts: Sequence[str], index: VaultIndex) -> Iterator[tuple[str, str, str]]:
-    """Yield the tasks of the notes that hold one of the texts: path, status, text."""
+def tasks_with(texts: Sequence[str], index: VaultIndex) -> Iterator[VaultTask]:
+    """Yield the tasks of the notes that hold one of the longest texts."""
     read: set[str] = set()
     for text in sorted(texts, key=len, reverse=True)[:_MAX_WORDS]:
         for path, data in index.texts(ROOT, folded_needle(text)):
@@ -72,4 +76,4 @@ def _tasks_with(texts: Sequence[str], index: VaultIndex) -> Iterator[tuple[str, 
                 content = decode(data, path.text)
             except VaultError:
                 continue
-            yield from ((path.text, task.status, task.text.strip()) for task in tasks(content))
+            yield from ((path.text, task.status, task.text.strip()) for task in tasks_of(content))

@@ -57,6 +57,7 @@ from obsidian_agent.plan.references import CONTEXT_NAMES
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.tools.core.filters import FilterContext, LinkWriter, ListTemplate, text_of
 from obsidian_agent.tools.core.tool import Tool
+from obsidian_agent.vault.paths.path import ROOT
 from obsidian_agent.vault.views.view import VaultView
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ if TYPE_CHECKING:
 
 MAX_LINES: Final = 200
 """Lines of a list in an answer; further items are only counted."""
-MAX_TRIED: Final = 500
-"""Notes of a set up to which a candidate is tried before it is offered."""
+MAX_TRIED: Final = 1_000
+"""Notes of a set, or of the vault, up to which a candidate is tried before it is offered."""
 MAX_CONDITIONS: Final = 8
 """Conditions of a set of notes without a note, up to which it is tried without some of them."""
 
@@ -584,7 +585,8 @@ class OfflineTurn(Struct, frozen=True, dict=True):
     ) -> str | None:
         """Return why a plan would change nothing, or None if it would, or is not tried."""
         sets = [value for value in values.values() if isinstance(value, NoteSet)]
-        is_quick = all((self._count(described) or 0) <= MAX_TRIED for described in sets)
+        is_small = self.around.names.index.note_count(ROOT) <= MAX_TRIED
+        is_quick = is_small or any((self._count(one) or MAX_TRIED) < MAX_TRIED for one in sets)
         writes = any(self.planner.tools[tool].risk == "writes" for tool in recipe.tools)
         preview = self.tried(plan) if plan is not None and writes and is_quick else None
         if preview is None or preview.change_set.changes:
