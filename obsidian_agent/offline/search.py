@@ -68,7 +68,7 @@ _LATER: Final = 0.6
 """The weight of words in later clauses."""
 _STATED: Final = 0.3
 """The factor for recipes that answer or remove, if the sentence states what shall be."""
-_OF_TASK: Final = 1.6
+_OF_TASK: Final = 2.5
 """The factor for a recipe whose values are those of a task in the vault."""
 _FAR_BEHIND: Final = 0.4
 """The share of the best score below which an action is not offered."""
