@@ -88,7 +88,7 @@ NEEDS_MODEL: Final = (
     "That takes a model, which reads and writes text: /model chooses one, "
     "and `obsidian-agent model list` shows those on this computer."
 )
-_WRITING: Final = frozenset(words("rewrite"))
+_WRITING: Final = frozenset({"rewrit"})
 """The senses of verbs that no recipe does: “summarise”, “translate”."""
 NOTHING: Final = (
     "No action matches these words. The menu lists all actions; "
