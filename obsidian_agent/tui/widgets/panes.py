@@ -88,8 +88,7 @@ class Panes(Horizontal):
         return self.query_one(WorkPane)
 
     def watch_front(self, front: PaneName) -> None:
-        for name in ORDER:
-            self.set_class(name == front, f"-front-{name}")
+        self.update_classes({f"-front-{name}": name == front for name in ORDER})
         if front != "chat":
             self.side = front
         self.hide_empty()
@@ -116,8 +115,9 @@ class Panes(Horizontal):
             side = other
         panes: tuple[tuple[PaneName, Widget], ...] = (("note", self.note), ("work", self.work))
         for name, pane in panes:
-            pane.set_class(is_empty[name] and name != self.front, "-empty")
-            pane.set_class(name != side, "-behind")
+            pane.update_classes(
+                {"-empty": is_empty[name] and name != self.front, "-behind": name != side}
+            )
 
     def _work_appeared(self) -> None:
         self.hide_empty()
