@@ -25,6 +25,9 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 MAX_GARBAGE = 1_000_000
 """Blocks of memory that tests may leave before garbage is collected, about 100 MB."""
 
+NEVER = 1_000_000_000
+"""Collections of the middle generation before Python itself collects the oldest."""
+
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -88,19 +91,19 @@ def desktop(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 @pytest.fixture(scope="session")
 def _blocks() -> list[int]:
     """Return the number of memory blocks in use after the last collection of garbage."""
+    gc.set_threshold(*gc.get_threshold()[:2], NEVER)
+    gc.freeze()
     return [sys.getallocatedblocks()]
 
 
 @pytest.fixture(autouse=True)
 def _seldom_garbage(_blocks: list[int]) -> Iterator[None]:
-    """Collect garbage of a test without a look at everything that was there before it.
+    """Collect the garbage of tests where there is much of it, without a look at what came before.
 
     A full pass over all modules and tests takes as long as many a test. It closes vaults, journals
     and indexes that refer to each other, and a process has at most 1024 files.
     """
-    gc.freeze()
     yield
-    gc.unfreeze()
     gc.enable()
     if sys.getallocatedblocks() - _blocks[0] > MAX_GARBAGE or len(os.listdir("/dev/fd")) > 200:
         gc.collect()
