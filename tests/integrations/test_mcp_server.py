@@ -1,4 +1,4 @@
-"""The vault for other agents, asked by the official client through the installed command."""
+"""The vault for other agents, asked by the official client, in memory or through the command."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from msgspec.structs import replace
 from obsidian_agent.agent.turn.tool_round import Scrubber
 from obsidian_agent.bootstrap import Wiring, app_socket, build_shared_vault
 from obsidian_agent.cli.main import main
+from obsidian_agent.cli.parser import build_parser
+from obsidian_agent.cli.session_factory import wiring_of
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import PlanError
 from obsidian_agent.integrations import shared_vault
@@ -100,13 +102,24 @@ class Served:
         """Make these calls in one session; each answer, or `{"refused": text}`."""
         return self.with_client(lambda client: self.each(client, calls))
 
-    def with_client(self, work: Callable[[Client], Awaitable[Any]], **environment: str) -> Any:
-        args = ["-m", "obsidian_agent", "mcp", "serve", *self.places]
-        command = StdioServerParameters(command=sys.executable, args=args, env=environment or None)
+    def with_client(
+        self, work: Callable[[Client], Awaitable[Any]], *, installed: bool = False
+    ) -> Any:
+        """Connect a client to the server of the command, which runs here or as a program."""
+        words = ["mcp", "serve", *self.places]
 
         async def run() -> Any:
-            async with Client(command) as client:
-                return await work(client)
+            if installed:
+                command = [sys.executable, "-m", "obsidian_agent", *words]
+                program = StdioServerParameters(command=command[0], args=command[1:])
+                async with Client(program) as client:
+                    return await work(client)
+            wiring = wiring_of(build_parser("mcp").parse_args(words), app=True)
+            with wiring.store:
+                scrubber = Scrubber.of(wiring.store.real_path, str(wiring.state))
+                served = server(build_shared_vault(wiring), scrubber, Calls())
+                async with Client(served) as client:
+                    return await work(client)
 
         return asyncio.run(run())
 
@@ -151,7 +164,7 @@ def test_a_client_finds_the_tools_under_the_names_that_people_know(served: Serve
         "preview_plan": {"plan"},
         "propose_plan": {"plan"},
     }
-    offered = served.with_client(names)
+    offered = served.with_client(names, installed=True)
     assert {name: promised[name] & offered[name] for name in promised} == promised
     assert "run_plan" not in offered
 
@@ -753,7 +766,7 @@ def test_a_proposed_plan_waits_for_the_person(
     ("status", "kept"), [("applied", False), ("refused", False), ("shown", True)]
 )
 def test_a_proposed_plan_goes_to_whoever_shows_it_and_its_client_hears_the_decision(
-    served: Served, *, named: bool, status: Any, kept: bool
+    served: Served, monkeypatch: pytest.MonkeyPatch, *, named: bool, status: Any, kept: bool
 ) -> None:
     with VaultStore.open(served.vault) as store:
         place = (
@@ -771,7 +784,9 @@ def test_a_proposed_plan_goes_to_whoever_shows_it_and_its_client_hears_the_decis
         async with proposal_socket(place, decide):
             return (await served.each(client, (("propose_plan", {"plan": plan(EDIT)}),)))[0]
 
-    answer = served.with_client(propose, **({SOCKET_VARIABLE: str(place)} if named else {}))
+    if named:
+        monkeypatch.setenv(SOCKET_VARIABLE, str(place))
+    answer = served.with_client(propose)
     assert (answer["status"], answer["message"], answer["runId"]) == (status, "decided", "run-1")
     assert [step["id"] for step in seen[0].plan["steps"]] == ["edit"]
     assert main(["run", "--plan", answer["planId"], "--yes", *served.places]) == (
