@@ -16,12 +16,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
-
-from acp import PROTOCOL_VERSION
-from mcp import Client, StdioServerParameters
+from typing import TYPE_CHECKING, Any
 
 from obsidian_agent.integrations.proposals import report_listed
+
+if TYPE_CHECKING:
+    from mcp import Client
 
 SESSIONS: dict[str, dict[str, Any]] = {}
 WAITING: dict[int, asyncio.Future[Any]] = {}
@@ -95,20 +95,30 @@ async def permission(session: str, title: str, kind: str, **raw: Any) -> str:
     return str(answer.get("result", {}).get("outcome"))
 
 
-def server_of(session: str) -> StdioServerParameters:
+def environment_of(session: str) -> dict[str, str]:
     server = SESSIONS[session]["mcpServers"][0]
-    environment = {**os.environ, **{each["name"]: each["value"] for each in server["env"]}}
-    return StdioServerParameters(command=server["command"], args=server["args"], env=environment)
+    return {**os.environ, **{each["name"]: each["value"] for each in server["env"]}}
+
+
+def client_of(session: str) -> Client:
+    # The package takes half a second of processor, and most agents of the tests call no tool.
+    from mcp import Client, StdioServerParameters
+
+    server = SESSIONS[session]["mcpServers"][0]
+    return Client(
+        StdioServerParameters(
+            command=server["command"], args=server["args"], env=environment_of(session)
+        )
+    )
 
 
 async def list_tools(session: str) -> None:
-    server = server_of(session)
     if HOW == "":
         with contextlib.suppress(OSError):  # another program listens there
-            await report_listed(Path((server.env or {})["OBSIDIAN_AGENT_SOCKET"]))
+            await report_listed(Path(environment_of(session)["OBSIDIAN_AGENT_SOCKET"]))
     elif HOW == "slow":
         await asyncio.sleep(1.5)
-        async with Client(server) as client:
+        async with client_of(session) as client:
             if (await client.list_tools()).tools:
                 LISTED.add(session)
             await asyncio.Event().wait()
@@ -127,7 +137,7 @@ async def tool(session: str, name: str, arguments: Any) -> str:
     )
     if "allow_once" not in await permission(session, title, "other"):
         return "not allowed"
-    async with Client(server_of(session)) as client:
+    async with client_of(session) as client:
         result = await client.call_tool(name, arguments)
     update(
         session,
@@ -234,7 +244,7 @@ async def main() -> None:
                 send(
                     id=number,
                     result={
-                        "protocolVersion": PROTOCOL_VERSION,
+                        "protocolVersion": params["protocolVersion"],
                         "agentCapabilities": {"loadSession": True},
                     },
                 )
