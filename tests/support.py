@@ -29,3 +29,10 @@ def settings_with(**values: Any) -> LiveSettings:
 def symbolic_link(target: Path, name: Path) -> None:
     """Link `name` to `target` with a relative path, with the arguments of `os.link`."""
     name.symlink_to(os.path.relpath(target, name.parent))
+
+
+def content_of(path: Path) -> str:
+    """Return the text of a file, the target of a link, "" of a folder."""
+    if path.is_symlink():
+        return str(path.readlink())
+    return path.read_text() if path.is_file() else ""

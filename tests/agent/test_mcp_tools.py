@@ -454,7 +454,8 @@ class Web(BaseHTTPRequestHandler):
         elsewhere = (
             self.script["answers"].get("elsewhere") if message["method"] == "tools/call" else None
         )
-        self.send_response(307 if elsewhere else 200 if said else 202)
+        status = 200 if said else 202
+        self.send_response(307 if elsewhere else status)
         for name, value in {
             "content-type": "application/json",
             "content-length": str(len(body)),

@@ -242,14 +242,12 @@ def desk(make_vault: MakeVault, tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def plan_of(tool: str, path: str) -> dict[str, Any]:
-    more: dict[str, Any] = (
-        {"content": "x"}
-        if tool in (WRITE, CREATE)
-        else {"updateLinks": False}
-        if tool == RENAME
-        else {}
-    )
-    args = {"id": path} if tool == "commands.run" else {"path": path, **more}
+    more: dict[str, dict[str, Any]] = {
+        WRITE: {"content": "x"},
+        CREATE: {"content": "x"},
+        RENAME: {"updateLinks": False},
+    }
+    args = {"id": path} if tool == "commands.run" else {"path": path, **more.get(tool, {})}
     return {
         "version": "1.0",
         "goal": "g",
@@ -375,14 +373,14 @@ def asked_over_acp(
     `InProcess.told` is the answer of the tool.
     """
 
-    async def nobody(request: Any) -> Any:
+    async def refuse(request: Any) -> Any:
         return REFUSED
 
     InProcess.shared = lambda: build_shared_vault(desk.wiring())
     with pytest.MonkeyPatch.context() as patch, desk.session(model="acp/opencode") as session:
         patch.setattr(other_agents, "AcpAgent", InProcess)
         return asyncio.run(
-            last_of(session.answer(f"{tool} {json.dumps(arguments)}", nobody, assistant=assistant))
+            last_of(session.answer(f"{tool} {json.dumps(arguments)}", refuse, assistant=assistant))
         )
 
 
@@ -475,7 +473,9 @@ def read_by_model(desk: Desk, path: str) -> str:
     with desk.session(calls(call("vault__readFile", path=path))) as session:
         asyncio.run(last_of(session.answer("g", approve)))
     sent = [entry for entry in open_ledger(desk.wiring()).entries() if path in str(entry)]
-    return ASK if asked else ALLOW if sent else DENY
+    if asked:
+        return ASK
+    return ALLOW if sent else DENY
 
 
 def read_by_client(desk: Desk, path: str) -> str:

@@ -25,7 +25,7 @@ from obsidian_agent.integrations.shared_vault import UPDATES_LINKS
 from obsidian_agent.tools.core.tool import Tool
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
-from support import settings_with
+from support import content_of, settings_with
 
 CALLS: Final = int(os.environ.get("OBSIDIAN_AGENT_LEAK_CALLS", "100"))
 SEEDS: Final = (1, 2)
@@ -136,13 +136,7 @@ class Vault:
         for path in sorted(self.folder.parent.rglob("*")):
             name = path.relative_to(self.folder.parent).as_posix()
             if not name.startswith("state") and name != OWN and not _is_shared(name):
-                found[name] = (
-                    str(path.readlink())
-                    if path.is_symlink()
-                    else path.read_text()
-                    if path.is_file()
-                    else ""
-                )
+                found[name] = content_of(path)
         return found
 
 

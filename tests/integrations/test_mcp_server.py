@@ -38,7 +38,7 @@ from obsidian_agent.providers.other_agent import OUR_TOOL
 from obsidian_agent.tools.search import search
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.keeper import IndexKeeper
-from support import MakeVault
+from support import MakeVault, content_of
 
 NOTES = {
     "Shared/Plan.md": "---\nstatus: active\n---\nThe launch is in May. [[Team]]\n",
@@ -68,12 +68,7 @@ def plan(*steps: dict[str, Any]) -> dict[str, Any]:
 def tree(folder: Path) -> dict[str, str]:
     """Return every file and folder below `folder` with its text, or the target of a link."""
     return {
-        path.relative_to(folder).as_posix(): str(path.readlink())
-        if path.is_symlink()
-        else path.read_text()
-        if path.is_file()
-        else ""
-        for path in sorted(folder.rglob("*"))
+        path.relative_to(folder).as_posix(): content_of(path) for path in sorted(folder.rglob("*"))
     }
 
 

@@ -93,9 +93,8 @@ def test_a_file_with_an_odd_name_opens_and_nothing_else_by_every_way(
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{home}:{os.environ['PATH']}")
     by_address = way == "uri" or (way != "companion" and path in NOT_FOR_THE_COMMAND_LINE)
-    assert obsidian.open(path, 3, new_pane=True) == (
-        "uri" if by_address else "companion" if way == "companion" else "cli"
-    )
+    by_program = "companion" if way == "companion" else "cli"
+    assert obsidian.open(path, 3, new_pane=True) == ("uri" if by_address else by_program)
     if by_address:
         (address,) = lines_of(desktop)
         assert parse_qs(urlsplit(address).query)["path"] == [str(folder / path)]

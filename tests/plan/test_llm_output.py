@@ -88,16 +88,17 @@ def generated(recipe: Mapping[str, Any]) -> str:
             raise AssertionError(kind)
 
 
+def _raw(case: Mapping[str, Any]) -> str | bytes:
+    if "raw" in case:
+        return str(case["raw"])
+    if "raw_hex" in case:
+        return bytes.fromhex(case["raw_hex"])
+    return generated(case["gen"])
+
+
 def verdict(case: Mapping[str, Any], tools: Mapping[str, Tool]) -> str:
     """Return the result of the path from text to a checked plan, in the words of the cases."""
-    raw = (
-        case["raw"]
-        if "raw" in case
-        else bytes.fromhex(case["raw_hex"])
-        if "raw_hex" in case
-        else generated(case["gen"])
-    )
-    match parse_plan(raw, case.get("transport", {}).get("finish_reason")):
+    match parse_plan(_raw(case), case.get("transport", {}).get("finish_reason")):
         case ParseFailed(retry=retry):
             return "retry" if retry else "reject"
         case ParsedProse():

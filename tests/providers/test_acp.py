@@ -118,7 +118,7 @@ def asked(make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     return Asked(tmp_path / "vault", tmp_path)
 
 
-async def nobody(request: ShareRequest) -> ShareDecision:
+async def refuse_all(request: ShareRequest) -> ShareDecision:
     return REFUSED
 
 
@@ -166,7 +166,7 @@ async def test_what_an_agent_does_amiss_is_told_in_a_sentence_and_changes_nothin
 ) -> None:
     monkeypatch.setattr(other_agent, "SILENCE", 6.0)
     before, session = asked.bytes(), asked.session()
-    events = await events_of(session.answer(misdeed, nobody))
+    events = await events_of(session.answer(misdeed, refuse_all))
     said = [
         event.problem.message.replace(str(asked.folder), "")
         for event in events
@@ -174,7 +174,7 @@ async def test_what_an_agent_does_amiss_is_told_in_a_sentence_and_changes_nothin
     ]
     assert said == ([told] if told else [])
     assert asked.bytes() == before
-    events = await events_of(session.answer("and now", nobody))
+    events = await events_of(session.answer("and now", refuse_all))
     assert isinstance(events[-1], Answer), "the next message is answered all the same"
 
 
@@ -221,7 +221,7 @@ async def test_what_it_asked_did_was_refused_and_what_changed_behind_us_stands_i
         f"write {asked.vault / 'Behind.md'}",
         'ask read_note {"path": "Shared/Plan.md"}',
     ):
-        await events_of(session.answer(message, nobody))
+        await events_of(session.answer(message, refuse_all))
     record = open_record(Wiring(VaultStore.open(asked.vault), asked.folder / "state"))
     entries = [entry for entry in record.entries() if entry.get("agent") == "script"]
     assert [
@@ -238,7 +238,7 @@ async def test_what_it_asked_did_was_refused_and_what_changed_behind_us_stands_i
 
 
 async def test_a_cancelled_turn_leaves_its_alarm_in_the_record_too(asked: Asked) -> None:
-    turn = asked.session().answer("stubborn", nobody)
+    turn = asked.session().answer("stubborn", refuse_all)
     async for event in turn:
         if isinstance(event, TextDelta):
             (asked.vault / "Shared/Plan.md").write_text("changed meanwhile\n")
@@ -254,7 +254,7 @@ async def test_its_server_knows_it_by_its_name_whatever_it_calls_itself(asked: A
         config.read_text().replace("[agents]", '[agent_levels]\nscript = "read-only"\n[agents]')
     )
     events = await events_of(
-        asked.session().answer(f"ask preview_plan {json.dumps({'plan': PLAN})}", nobody)
+        asked.session().answer(f"ask preview_plan {json.dumps({'plan': PLAN})}", refuse_all)
     )
     assert "PERMISSION_DENIED" in words(events)
 
@@ -265,7 +265,7 @@ async def test_cancelling_a_turn_ends_an_agent_that_goes_on_and_still_tells_what
     session = asked.session()
     heard: list[AgentState] = []
     session.on_agent = heard.append
-    turn = session.answer("stubborn", nobody)
+    turn = session.answer("stubborn", refuse_all)
     async for event in turn:
         if isinstance(event, TextDelta):
             (asked.vault / "Shared/Plan.md").write_text("changed meanwhile\n")
@@ -282,7 +282,7 @@ async def test_it_works_in_an_empty_folder_and_has_neither_our_keys_nor_our_plac
 ) -> None:
     monkeypatch.setenv("OBSIDIAN_AGENT_API_KEY", "sk-CANARY")
     session = asked.session()
-    await events_of(session.answer("hello", nobody))
+    await events_of(session.answer("hello", refuse_all))
     (prompt,) = asked.prompts
     assert prompt["inside"] == []
     assert str(asked.folder / "state" / "agents") in prompt["cwd"]
@@ -297,8 +297,8 @@ async def test_it_is_not_asked_before_it_has_the_tools_of_the_vault(asked: Asked
     asked.start_as("slow")
     session, conversation = asked.session(), Conversation()
     for message in ("one", "two"):
-        await events_of(session.answer(message, nobody, conversation=conversation))
-    events = await events_of(asked.session().answer("three", nobody, conversation=conversation))
+        await events_of(session.answer(message, refuse_all, conversation=conversation))
+    events = await events_of(asked.session().answer("three", refuse_all, conversation=conversation))
     assert [prompt["listed"] for prompt in asked.prompts] == [True, True, True]
     assert asked.prompts[0]["sessionId"] == asked.prompts[2]["sessionId"], "a session taken up too"
     assert not [event for event in events if isinstance(event, Notice)]
@@ -309,7 +309,7 @@ async def test_an_agent_that_does_not_ask_for_the_tools_is_named(
 ) -> None:
     monkeypatch.setattr(other_agent, "TOOLS_TIMEOUT", 1.0)
     asked.start_as("never")
-    events = await events_of(asked.session().answer("hello", nobody))
+    events = await events_of(asked.session().answer("hello", refuse_all))
     assert [event.problem.code for event in events if isinstance(event, Notice)] == [
         "AGENT_WITHOUT_TOOLS"
     ]
@@ -337,7 +337,7 @@ async def test_plans_arrive_whatever_the_length_of_the_state_folder(asked: Asked
     state = asked.folder / "Library" / "Application Support" / ("x" * 100) / "state"
     store, settings = VaultStore.open(asked.vault), asked.session().settings
     session = build_session(Wiring(store, state, settings=settings))
-    events = await events_of(session.answer(f"propose {json.dumps(PLAN)}", nobody))
+    events = await events_of(session.answer(f"propose {json.dumps(PLAN)}", refuse_all))
     assert not [event for event in events if isinstance(event, Notice)]
     assert any(isinstance(event, PreviewReady) for event in events)
 
@@ -346,7 +346,7 @@ async def test_plans_that_cannot_arrive_are_announced(
     asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(socket, "AF_UNIX")  # as on Windows
-    events = await events_of(asked.session().answer("hello", nobody))
+    events = await events_of(asked.session().answer("hello", refuse_all))
     assert [event.problem.code for event in events if isinstance(event, Notice)] == [
         "PROPOSALS_UNREACHABLE"
     ]
@@ -355,8 +355,10 @@ async def test_plans_that_cannot_arrive_are_announced(
 
 async def test_it_reads_what_is_shared_and_nothing_else(asked: Asked) -> None:
     session = asked.session()
-    shared = await events_of(session.answer('ask read_note {"path": "Shared/Plan.md"}', nobody))
-    denied = await events_of(session.answer('ask read_note {"path": "Private/Diary.md"}', nobody))
+    shared = await events_of(session.answer('ask read_note {"path": "Shared/Plan.md"}', refuse_all))
+    denied = await events_of(
+        session.answer('ask read_note {"path": "Private/Diary.md"}', refuse_all)
+    )
     assert "The launch is in May." in words(shared)
     assert words(shared, thinking=True) == "Let me see. "
     assert any(isinstance(event, ToolCallStarted) and event.tool == "read_note" for event in shared)
@@ -366,7 +368,7 @@ async def test_it_reads_what_is_shared_and_nothing_else(asked: Asked) -> None:
 
 async def test_a_proposed_plan_is_previewed_in_the_turn(asked: Asked) -> None:
     session = asked.session()
-    events = await events_of(session.answer(f"propose {json.dumps(PLAN)}", nobody))
+    events = await events_of(session.answer(f"propose {json.dumps(PLAN)}", refuse_all))
     preview = next(event.preview for event in events if isinstance(event, PreviewReady))
     assert [change.path.text for change in preview.change_set.changes] == ["Shared/Plan.md"]
     assert asked.bytes() == {name: text.encode() for name, text in NOTES.items()}
@@ -381,7 +383,7 @@ async def test_an_agent_may_be_held_to_less_than_the_person(
         config.read_text().replace("[agents]", '[agent_levels]\nscript = "read-only"\n[agents]')
     )
     before = asked.bytes()
-    events = await events_of(asked.session().answer(f"propose {json.dumps(PLAN)}", nobody))
+    events = await events_of(asked.session().answer(f"propose {json.dumps(PLAN)}", refuse_all))
     assert isinstance(events[-1], PreviewReady)
     assert [(each.code, each.path) for each in events[-1].preview.errors] == [
         ("PERMISSION_DENIED", "Shared/Plan.md")
@@ -417,8 +419,8 @@ def test_a_proposed_plan_runs_by_the_same_approval_and_is_undone(asked: Asked) -
 async def test_a_conversation_goes_on_in_its_session_also_after_a_restart(asked: Asked) -> None:
     conversation, first = Conversation(), asked.session()
     for message in ("one", "two"):
-        await events_of(first.answer(message, nobody, conversation=conversation))
-    events = await events_of(asked.session().answer("three", nobody, conversation=conversation))
+        await events_of(first.answer(message, refuse_all, conversation=conversation))
+    events = await events_of(asked.session().answer("three", refuse_all, conversation=conversation))
     one, two, three = asked.prompts
     assert one["sessionId"] == two["sessionId"] == three["sessionId"]
     assert one["pid"] == two["pid"] != three["pid"]
@@ -427,7 +429,7 @@ async def test_a_conversation_goes_on_in_its_session_also_after_a_restart(asked:
     assert "one" not in two["prompt"][0]["text"].splitlines()
     assert words(events) == "1 three", "what it repeats of the session is not shown"
     conversation.messages.pop(0)
-    await events_of(asked.session().answer("four", nobody, conversation=conversation))
+    await events_of(asked.session().answer("four", refuse_all, conversation=conversation))
     assert asked.prompts[-1]["sessionId"] != one["sessionId"], (
         "a conversation that was shortened begins anew"
     )
@@ -436,11 +438,11 @@ async def test_a_conversation_goes_on_in_its_session_also_after_a_restart(asked:
 
 async def test_two_conversations_do_not_ask_it_at_once(asked: Asked) -> None:
     session = asked.session()
-    turn = session.answer("stubborn", nobody)
+    turn = session.answer("stubborn", refuse_all)
     async for event in turn:
         if isinstance(event, TextDelta):
             break
-    events = await events_of(session.answer("hello", nobody))
+    events = await events_of(session.answer("hello", refuse_all))
     assert isinstance(events[-1], TurnFailed)
     assert events[-1].problem.code == "AGENT_BUSY"
     await turn.aclose()

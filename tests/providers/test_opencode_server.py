@@ -20,7 +20,7 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.providers import opencode_server, other_agent
 from obsidian_agent.providers.other_agent import AgentState
-from providers.test_acp import NOTES, Asked, events_of, nobody, words
+from providers.test_acp import NOTES, Asked, events_of, refuse_all, words
 from support import MakeVault
 
 STAND_IN = Path(__file__).parent.parent / "opencode_stand_in.py"
@@ -73,7 +73,7 @@ async def test_a_turn_tells_what_it_says_refuses_what_it_may_not_and_survives_it
     asked: Asked, message: str, said: str | None, told: str
 ) -> None:
     before, session = asked.bytes(), asked.session()
-    events = await events_of(session.answer(message, nobody))
+    events = await events_of(session.answer(message, refuse_all))
     assert [
         event.problem.message.replace(str(asked.folder), "")
         for event in events
@@ -83,7 +83,7 @@ async def test_a_turn_tells_what_it_says_refuses_what_it_may_not_and_survives_it
         assert words(events) == said
         assert message == "die" or words(events, thinking=True) == "Let me see."
     assert asked.bytes() == before
-    again = await events_of(session.answer("and now", nobody))
+    again = await events_of(session.answer("and now", refuse_all))
     assert isinstance(again[-1], Answer), "the next message is answered all the same"
 
 
@@ -93,7 +93,7 @@ async def test_its_session_has_our_tools_alone_and_goes_on_with_the_conversation
     session = asked.session()
     heard: list[AgentState] = []
     session.on_agent = heard.append
-    called = await events_of(session.answer("call", nobody))
+    called = await events_of(session.answer("call", refuse_all))
     assert [(event.tool, event.args) for event in called if isinstance(event, ToolCallStarted)] == [
         ("search_notes", {"query": "launch"})
     ]
@@ -109,7 +109,7 @@ async def test_its_session_has_our_tools_alone_and_goes_on_with_the_conversation
 async def test_cancelling_a_turn_aborts_it_and_ends_one_that_goes_on(asked: Asked) -> None:
     session = asked.session()
     for message, left in (("hang", True), ("stubborn", False)):
-        turn = session.answer(message, nobody)
+        turn = session.answer(message, refuse_all)
         async for event in turn:
             if isinstance(event, TextDelta):
                 break
@@ -133,13 +133,15 @@ async def test_a_server_that_runs_already_is_told_of_ours_and_left_running(
     asked: Asked, running: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings(asked.folder, running)
-    refused = await events_of(asked.session().answer("hello", nobody))
+    refused = await events_of(asked.session().answer("hello", refuse_all))
     assert isinstance(refused[-1], TurnFailed)
     assert "401" in refused[-1].problem.message
     monkeypatch.setenv("OPENCODE_SERVER_PASSWORD", "pw")
     conversation = Conversation()
     for number in (1, 2):
-        events = await events_of(asked.session().answer("hello", nobody, conversation=conversation))
+        events = await events_of(
+            asked.session().answer("hello", refuse_all, conversation=conversation)
+        )
         assert words(events) == f"{number} hello", (
             "another start goes on in its session, and repeats nothing of it"
         )
@@ -148,7 +150,7 @@ async def test_a_server_that_runs_already_is_told_of_ours_and_left_running(
         for event in events
         if isinstance(event, TokensUsed)
     ] == [(100, 9, 10)]
-    events = await events_of(asked.session().answer("theirs", nobody))
+    events = await events_of(asked.session().answer("theirs", refuse_all))
     assert words(events) == "reject ['per_t']", (
         "what the person does there is neither heard nor answered"
     )
@@ -167,14 +169,14 @@ async def test_a_server_that_runs_already_is_told_of_ours_and_left_running(
 )
 async def test_an_address_elsewhere_is_refused(asked: Asked, address: str) -> None:
     settings(asked.folder, address)
-    events = await events_of(asked.session().answer("hello", nobody))
+    events = await events_of(asked.session().answer("hello", refuse_all))
     assert isinstance(events[-1], TurnFailed)
     assert "not the address of an OpenCode server on this machine" in events[-1].problem.message
 
 
 async def test_another_version_is_not_asked(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STAND_IN_VERSION", "2.1.3")
-    events = await events_of(asked.session().answer("hello", nobody))
+    events = await events_of(asked.session().answer("hello", refuse_all))
     assert isinstance(events[-1], TurnFailed)
     assert "not OpenCode 1" in events[-1].problem.message
     assert asked.processes() == []
