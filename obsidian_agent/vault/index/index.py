@@ -143,8 +143,9 @@ def unpack_facts(data: bytes | memoryview) -> Facts:
     """Return the facts that `pack_facts` serialized; no data means no facts."""
     if not data:
         return Facts()
-    tags, aliases, properties, targets, lossy, references, text_digest = marshal.loads(data)
-    return Facts(tags, aliases, properties, targets, lossy, references, TextDigest(*text_digest))
+    *plain, text_digest = marshal.loads(data)
+    plain.append(TextDigest(*text_digest))
+    return Facts(*plain)
 
 
 def distinct_tags(names: Iterable[str]) -> tuple[str, ...]:
