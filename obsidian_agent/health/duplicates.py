@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from obsidian_agent.health.conflicts import CopyMerges
@@ -17,9 +17,12 @@ _MAX_CHOICES: Final = 5
 
 
 def duplicate_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
-    """Yield groups of notes with the same text, once for each group."""
-    for notes in digests.identical:
-        ranked = sorted(notes, key=lambda note: _rank(survey, note))
+    """Yield groups of notes with the same text, once for each group.
+
+    Notes of other names whose properties contradict each other are about different things.
+    """
+    groups = (group for notes in digests.identical for group in _consistent(survey, notes))
+    for ranked in groups:
         survivor, *others = ranked
         choices = [
             _merged(survey, survivor, [note for note in ranked if note != survivor])
@@ -31,9 +34,41 @@ def duplicate_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFin
             path=survivor.text,
             subject=names,
             text=f"The same text is in {names}.",
-            evidence=f"{len(notes)} notes with the same text",
+            evidence=f"{len(ranked)} notes with the same text",
             repair=Repair(tuple(choices)),
         )
+
+
+def _consistent(survey: VaultSurvey, notes: Iterable[VaultPath]) -> Iterator[Sequence[VaultPath]]:
+    """Yield the groups of notes without contradicting properties, or with names of copies."""
+    groups: list[list[VaultPath]] = []
+    for note in sorted(notes, key=lambda note: _rank(survey, note)):
+        group = next((one for one in groups if _fits(survey, note, one)), None)
+        if group is None:
+            groups.append([note])
+        else:
+            group.append(note)
+    return (group for group in groups if len(group) > 1)
+
+
+def _fits(survey: VaultSurvey, note: VaultPath, group: Iterable[VaultPath]) -> bool:
+    return all(
+        names_also(note.stem, other.stem)
+        or names_also(other.stem, note.stem)
+        or not _contradictions(survey, note, other)
+        for other in group
+    )
+
+
+def _contradictions(survey: VaultSurvey, note: VaultPath, other: VaultPath) -> list[str]:
+    """Return the properties that have another value in the other note."""
+    own, others = survey.facts[note].properties, survey.facts[other].properties
+    return [key for key in own if key in others and own[key] != others[key] and not _is_list(key)]
+
+
+def _is_list(key: str) -> bool:
+    """Return whether a property is one of the lists that Obsidian has on its own."""
+    return key.lower() in ("alias", "aliases", "tag", "tags")
 
 
 def _rank(survey: VaultSurvey, note: VaultPath) -> tuple[int, int, int, str]:
@@ -54,8 +89,7 @@ def _merged(survey: VaultSurvey, survivor: VaultPath, others: Sequence[VaultPath
         properties = {
             key: value
             for key, value in lost.properties.items()
-            if key not in facts.properties
-            and key.lower() not in ("alias", "aliases", "tag", "tags")
+            if key not in facts.properties and not _is_list(key)
         }
         missing = properties | missing
         tags += [tag for tag in lost.tags if tag not in facts.tags]
@@ -79,7 +113,9 @@ def _merged(survey: VaultSurvey, survivor: VaultPath, others: Sequence[VaultPath
             )
     steps += [RepairStep("vault.delete", {"path": other.text}) for other in others]
     deleted = others[0].text if len(others) == 1 else "the others"
-    return RepairChoice(f"Keep {survivor.text} and delete {deleted}", tuple(steps))
+    changed = {key for other in others for key in _contradictions(survey, other, survivor)}
+    ending = f", with the other values of {', '.join(sorted(changed))}" if changed else ""
+    return RepairChoice(f"Keep {survivor.text} and delete {deleted}{ending}", tuple(steps))
 
 
 def similar_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:

@@ -10,7 +10,8 @@ from typing import Final
 _PLACEHOLDER: Final = re.compile(r"\{\{|<%|\$\{|\$(?:steps|vars)\b")
 _WEEK: Final = r"K?W ?\d{2}"
 _PERIOD: Final = (
-    rf"\d{{4}}(?:[-./]?\d{{2}}(?:[-./]?\d{{2}})?|[-./ ]?{_WEEK}(?:[-./]?\d{{2}})?)"
+    rf"\d{{1,2}}([-./])\d{{1,2}}\1\d{{4}}"
+    rf"|\d{{4}}(?:[-./]?\d{{2}}(?:[-./]?\d{{2}})?|[-./ ]?{_WEEK}(?:[-./]?\d{{2}})?)"
     rf"|(?<![^\W_]){_WEEK}(?: \d{{4}})?"
 )
 """A day, a week or a month. German weeks are called KW."""

@@ -435,7 +435,9 @@ def property_values(survey: VaultSurvey) -> Iterator[HealthFinding]:
             if name.lower() in _OWN or name.lower() in ruled:
                 continue
             names.setdefault(name.lower(), name)
-            for text in {text for text in _texts(value) if 0 < len(text) <= 60}:
+            # A link is right if it leads somewhere, however others are spelled.
+            texts = {text for text in _texts(value) if 0 < len(text) <= 60}
+            for text in (text for text in texts if not text.startswith("[[")):
                 uses[name.lower()].setdefault(text, []).append(note)
     for key, values in uses.items():
         if len(values) <= _MAX_VALUES:
@@ -546,11 +548,12 @@ def _listed(texts: Sequence[str]) -> str:
 def _differ_as_words(text: str, other: str) -> bool:
     """Return whether two spellings differ only in whether their words begin with a capital.
 
-    The case of units, codes, addresses and names of files counts.
+    The case of names, units, codes, addresses and names of files counts: “De Vries”, “de Vries”.
     """
     pairs = list(zip(text.split(), other.split(), strict=True))
     return (
         _CODE.search(text) is None
+        and (text.islower() or other.islower())
         and any(len(word) >= _MIN_WORD for word, _ in pairs)
         and all(word[1:] == own[1:] for word, own in pairs)
     )

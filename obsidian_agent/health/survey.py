@@ -55,7 +55,8 @@ class HealthSettings(Struct, frozen=True, kw_only=True):
     `text_before` the content of a file before a commit, and `old_versions` its earlier contents.
     `templates` is the folder of templates, "" if there is none. `new_notes` is the folder in which
     Obsidian creates a note for a link without one, None for that of the note with the link, and
-    `daily_notes` the one for days, "" if it is no other.
+    `daily_notes` the one for days by their date, "" if it is no other. `daily_folder` is the folder
+    of the daily notes, whatever their names.
     `property_types` are Obsidian's own, by lower-case name.
     """
 
@@ -63,6 +64,7 @@ class HealthSettings(Struct, frozen=True, kw_only=True):
     templates: str = ""
     new_notes: str | None = ""
     daily_notes: str = ""
+    daily_folder: str = ""
     property_types: Mapping[str, str] = field(default_factory=dict)
     property_rules: tuple[PropertyRule, ...] = ()
     renames: Callable[[], list[RenamedFile]] = list

@@ -55,6 +55,11 @@ class _Mention(NamedTuple):
     text: str
 
 
+def _is_periodic(note: VaultPath, daily_folder: str) -> bool:
+    is_daily = bool(daily_folder) and note.text.startswith(f"{daily_folder}/")
+    return has_date(note.stem) and (is_daily or is_date(note.stem))
+
+
 def unlinked_notes(survey: VaultSurvey) -> Iterator[HealthFinding]:
     """Yield the notes without links to or from other notes.
 
@@ -74,7 +79,7 @@ def unlinked_notes(survey: VaultSurvey) -> Iterator[HealthFinding]:
     by_note = mentions.by_note() if unlinked else {}
     for note in unlinked:
         own = by_note.get(note, [])
-        if not own and is_date(note.stem) and has_date(note.stem):
+        if not own and _is_periodic(note, survey.settings.daily_folder):
             continue
         sources = ", ".join(mention.source.text for mention in own if mention.note == note)
         others = ", ".join(mention.note.text for mention in own if mention.source == note)

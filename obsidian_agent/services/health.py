@@ -77,6 +77,7 @@ def health_settings(store: VaultStore, state: Path, now: datetime) -> HealthSett
         now=now,
         templates=notes.templates,
         daily_notes=notes.daily_folder if notes.daily_format == _ISO_DAY else "",
+        daily_folder=notes.daily_folder,
         new_notes=_new_notes(store.obsidian_config("app")),
         property_types=_property_types(store.obsidian_config("types")),
         property_rules=_property_rules(store),

@@ -203,6 +203,11 @@ def test_the_note_of_a_day_is_created_where_daily_notes_are(found: Examine) -> N
     assert repairs(finding)[1][0] == "Create Daily/2026-12-24.md"
 
 
+def test_a_link_is_no_spelling_of_another_one(found: Examine) -> None:
+    files = {f"{number}.md": "---\nx: '[[Lucia]]'\n---\n" for number in range(3)}
+    assert not found(files | {"x.md": "---\nx: '[[Lucía]]'\n---\n"}, "property-value")
+
+
 def test_placeholders_and_templates_are_no_damage(found: Examine) -> None:
     template = "---\naliases: [New day]\n---\n[[nowhere]]\n"
     files = {"A.md": "[[{{title}}]]", "T/Day.md": template, "B.md": "[[A]] [[New day]]"}
@@ -310,12 +315,14 @@ def test_periodic_notes_templates_and_conflict_copies_need_no_links(found: Exami
         "2026-W02.md": PROSE + "W02",
         "2026-KW03.md": PROSE + "KW03",
         "KW 04 2026.md": PROSE + "KW04",
+        "04.10.2026.md": PROSE + "day first",
+        "Journal/2026-11-03 mardi.md": PROSE + "a weekday",
         "2026-01-06.md": "Read the Other note.",
         "Book.md": "---\nauthor: <% author %>\n---\nx",
         "Other note.md": PROSE,
         "Other note.sync-conflict-20240101-120000-ABCDEF7.md": PROSE,
     }
-    paths = [finding.path for finding in found(files, "unlinked-note")]
+    paths = [finding.path for finding in found(files, "unlinked-note", daily_folder="Journal")]
     assert paths == ["2026-01-06.md", "Other note.md"]
 
 
@@ -405,6 +412,24 @@ def test_notes_with_the_same_text_are_merged_into_the_best_linked_one(found: Exa
         ("vault.addValues", "Cake.md"),
         ("vault.retargetLinks", None),
         ("vault.delete", "Baking.md"),
+    ]
+
+
+def test_notes_whose_properties_contradict_each_other_are_no_duplicates(found: Examine) -> None:
+    prices = {"Wine/Chablis": 12, "Wine/Muscadet": 9, "Lake": 14, "Lake (copy)": 13, "Pond": 14}
+    files = {f"{name}.md": f"---\nprice: {price}\n---\n{PROSE}" for name, price in prices.items()}
+    (finding,) = found(files, "duplicate-note")
+    assert (finding.path, finding.subject) == ("Lake.md", "Pond.md")
+
+
+def test_a_duplicate_with_another_value_says_that_it_is_lost(found: Examine) -> None:
+    prices = {"Lake": 14, "Lake (copy)": 13}
+    files = {f"{name}.md": f"---\nprice: {price}\n---\n{PROSE}" for name, price in prices.items()}
+    (finding,) = found(files, "duplicate-note")
+    assert finding.repair is not None
+    assert [choice.title for choice in finding.repair.choices] == [
+        "Keep Lake.md and delete Lake (copy).md, with the other values of price",
+        "Keep Lake (copy).md and delete Lake.md, with the other values of price",
     ]
 
 
@@ -797,6 +822,7 @@ def test_values_that_differ_in_case_get_the_usual_spelling(found: Examine) -> No
         ("back log", "backlog", False),
         ("René", "Rene", False),
         ("In Progress", "in progress", True),
+        ("de Vries", "De Vries", False),
         ("C", "c", False),
         ("MW", "mW", False),
         ("IT", "it", False),
