@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 from typing import Any, Final, Literal
 
 from msgspec import Struct
@@ -86,9 +87,9 @@ KEYS: Final[Mapping[Key, tuple[Kind, str, str]]] = {
     "tag": ("tag", "tag", "tagged #{value}"),
     "name": ("text", "name", "named like “{value}”"),
     "text": ("text", "text", "that hold “{value}”"),
-    "changed": ("date", "modified", "changed {when} {value}"),
-    "created": ("date", "created", "made {when} {value}"),
-    "dated": ("date", "dated", "about a day {when} {value}"),
+    "changed": ("date", "modified", "changed {when}{value}"),
+    "created": ("date", "created", "made {when}{value}"),
+    "dated": ("date", "dated", "dated {when}{value}"),
     "links-to": ("note", "linksTo", "that link to {name}"),
     "linked-from": ("note", "linkedFrom", "linked from {name}"),
     "is": ("choice", "", ""),
@@ -160,7 +161,7 @@ class NoteSet(Struct, frozen=True):
     def text(self) -> str:
         """Return the wording after a verb, for example "notes tagged #done in Projects"."""
         named = [term for term in self.terms if term.key == "note" and not term.negated]
-        rest = [_term_text(term) for term in self.terms if term not in named]
+        rest = _term_texts([term for term in self.terms if term not in named])
         if not named:
             return " ".join(["notes", *rest]) if rest else "all notes"
         names = [note_name(term.value) for term in named]
@@ -173,7 +174,7 @@ class NoteSet(Struct, frozen=True):
             return self.text()
         if not self.terms:
             return f"all {count:,} notes"
-        terms = [_term_text(term) for term in self.terms]
+        terms = _term_texts(self.terms)
         if count == 1:
             terms = _in_singular(terms)
         return " ".join([f"{count:,} note{'' if count == 1 else 's'}", *terms])
@@ -277,6 +278,33 @@ def _condition(term: Term) -> dict[str, Any]:
             return {KEYS[term.key][1]: term.value}
 
 
+def _term_texts(terms: Sequence[Term]) -> list[str]:
+    """Return the wordings of terms; two that are the limits of a period have one."""
+    texts: list[str] = []
+    rest = list(terms)
+    while rest:
+        term, *rest = rest
+        days = _days(term, rest[0]) if rest else ""
+        if days:
+            texts.append(KEYS[term.key][2].format(when="", value=days))
+            rest.pop(0)
+        else:
+            texts.append(_term_text(term))
+    return texts
+
+
+def _days(first: Term, until: Term) -> str:
+    """Return the days from one term to before another as text; "" if these are no such limits."""
+    is_period = first.key == until.key and KEYS.get(first.key, ("",))[0] == "date"
+    if not is_period or first.negated or until.negated or (first.op, until.op) != (">=", "<"):
+        return ""
+    try:
+        last = (date.fromisoformat(until.value) - timedelta(days=1)).isoformat()
+    except ValueError:  # a value of the run: “${since}”
+        return ""
+    return first.value if first.value == last else f"from {first.value} to {last}"
+
+
 def _term_text(term: Term) -> str:
     match term.key:
         case "property" if term.op in ("has", "lacks"):
@@ -293,7 +321,7 @@ def _term_text(term: Term) -> str:
         case "folder" | "in" if not term.value:
             words = "in the vault" if term.key == "folder" else "right in the vault's root"
         case _:
-            when = "before" if term.op in ("<", "<=") else "since"
+            when = "before " if term.op in ("<", "<=") else "since "
             words = KEYS[term.key][2].format(
                 value=term.value,
                 name=note_name(str(term.value)),

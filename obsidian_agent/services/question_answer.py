@@ -108,7 +108,7 @@ class _Query(Struct, frozen=True):
         measured.sort(key=lambda one: one[0], reverse=not is_rising)
         first = measured[:_MOST]
         text = self.notes.text()
-        title = f"{order} {text}" if text.startswith("notes") else f"{order} of {text}"
+        title = f"{order} {text}" if text.startswith("notes") else f"{text}, {order} first"
         lines = [f"- {path.text}: {label}" for _, label, path in first]
         answer = f"{first[0][2].stem} ({first[0][1]})" if first else ""
         return title, answer, lines, [path.text for _, _, path in first]

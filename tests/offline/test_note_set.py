@@ -120,6 +120,16 @@ def test_what_is_typed_reads_back(around: Surroundings, terms: list[Term]) -> No
             {"moreThan": {"backlinks": 1}, "fewerThan": {"backlinks": 3}},
             "notes with 2 backlinks",
         ),
+        (
+            "dated:>=2026-05-01 dated:<2026-06-01",
+            {"datedAfter": "2026-05-01", "datedBefore": "2026-06-01"},
+            "notes dated from 2026-05-01 to 2026-05-31",
+        ),
+        (
+            "dated:>=2026-05-01 dated:<2026-05-02 tag:a",
+            {"datedAfter": "2026-05-01", "datedBefore": "2026-05-02", "tag": "a"},
+            "notes dated 2026-05-01 tagged #a",
+        ),
         ("changed:yesterday", {"modifiedAfter": "2026-03-13"}, "notes changed since 2026-03-13"),
     ],
 )
