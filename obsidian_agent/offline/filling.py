@@ -623,6 +623,8 @@ class Filling:
 
     def _accept(self, spec: Input, phrase: Stretch) -> bool:
         """Use a phrase as the value of an input, if it is a valid one."""
+        if spec.kind in ("newNote", "newName", "names", "folder"):
+            phrase = self._without_day(phrase)
         inside = [word for word in self.parsed.tokens if is_within(word, [phrase])]
         content = [word for word in inside if not word.negates]
         if spec.kind in _PROSE:
@@ -653,6 +655,15 @@ class Filling:
             return False
         self.guesses[spec.name] = phrase
         return True
+
+    def _without_day(self, phrase: Stretch) -> Stretch:
+        """Return a new name without “today” behind its other words."""
+        for day in self._days:
+            spoken = self.parsed.between(phrase.start, day.start)
+            is_word = not any(map(str.isdigit, self.parsed.bare[day.start : day.end]))
+            if is_word and day.end == phrase.end and spoken and not spoken[-1].is_small:
+                return self._stretch(phrase.start, spoken[-1].end)
+        return phrase
 
     def _label(self, phrase: Stretch) -> Word | None:
         """Return the word directly before a phrase: “tag” in “the tag new”."""

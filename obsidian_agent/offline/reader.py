@@ -26,6 +26,7 @@ from obsidian_agent.offline.note_set import (
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
 from obsidian_agent.offline.values import headings, read
 from obsidian_agent.offline.words import (
+    QUESTION_MARKS,
     QUOTED_CHARACTER,
     folded,
     is_pasted,
@@ -63,7 +64,7 @@ def match_examples(
     """
     if is_pasted(sentence):
         return []
-    is_question = sentence.rstrip().endswith(("?", "？"))
+    is_question = sentence.rstrip().endswith(QUESTION_MARKS)
     quoted = quotes(sentence)
     plain = sentence.replace(QUOTED_CHARACTER, " ")
     for quote in reversed(quoted):

@@ -72,8 +72,6 @@ _OF_TASK: Final = 2.5
 """The factor for a recipe whose values are those of a task in the vault."""
 _FAR_BEHIND: Final = 0.4
 """The share of the best score below which an action is not offered."""
-_ASKING: Final = frozenset({"which", "what", "count"})
-"""The senses of the first word of a question."""
 _FIRST: Final = ("new-note", "add-text", "find-notes", "recent-notes", "list-tags")
 """The most frequent actions, first among recipes with equal scores."""
 
@@ -151,12 +149,18 @@ class Menu:
             range(len(scores)),
             key=lambda number: (-scores[number], first.get(self.recipes[number].name, number)),
         )
+        # A question is read before it is taken for a change.
+        likely = self.recipes[order[0]] if any(scores) else None
+        reads = parsed.asks and likely is not None and not _is_asked_for(parsed, likely)
+        if reads:
+            order.sort(key=lambda number: self.recipes[number].answer is None)
         suggestions = [
             self._suggestion(parsed, number, spoken, kinds)
             for number in order[: max(_CANDIDATES, most)]
         ]
         meant = [one for one in suggestions if not _removes_unsaid(parsed, one)]
-        return sorted(meant, key=lambda suggestion: -suggestion.score)[:most]
+        meant.sort(key=lambda one: (reads and one.recipe.answer is None, -one.score))
+        return meant[:most]
 
     def _suggestion(
         self, parsed: Sentence, number: int, spoken: Sequence[Terms], kinds: Sequence[Terms]
@@ -178,7 +182,7 @@ class Menu:
         factors = {
             _UNMET: any(lacks[need] for need in recipe.needs),
             _ASSUMED: bool(assumed - values.keys()),
-            _ANSWER: recipe.answer is not None and _asks(parsed),
+            _ANSWER: recipe.answer is not None and parsed.asks,
             _OF_TASK: filling.has_task,
             _STATED: recipe.answer is not None and parsed.predicate is not None,
             _TOO_WIDE: filling.is_too_wide
@@ -223,7 +227,7 @@ class Menu:
         labels = [
             word
             for word in parsed.tokens
-            if "folder" in word.senses and not _asks(parsed)
+            if "folder" in word.senses and not parsed.asks
             for match in parsed.labelled_by(word)
             if (cue := parsed.cue(min(word.start, match.start))) is not None and cue.is_small
         ]
@@ -302,10 +306,13 @@ def packaged_menu() -> Menu:
     return Menu(packaged())
 
 
-def _asks(parsed: Sentence) -> bool:
-    """Return True if a sentence is a question."""
-    asking = any(word.senses & _ASKING for word in parsed.tokens[:1])
-    return asking or parsed.text.rstrip().endswith(("?", "？"))
+def _is_asked_for(parsed: Sentence, recipe: Recipe) -> bool:
+    """Return True if a question names the verb of an action: “Could you move X to Y?”."""
+    verb = words(recipe.title)[0] if recipe.title else ""
+    is_which = any(word.senses & {"which", "count"} for word in parsed.tokens[:1])
+    return not is_which and any(
+        verb in word.senses and not is_within(word, parsed.names) for word in parsed.tokens
+    )
 
 
 def _stated(parsed: Sentence, verb: Word) -> Terms:

@@ -26,6 +26,7 @@ from obsidian_agent.offline.words import (
     FUNCTION_WORDS,
     JOINED,
     MAX_READ,
+    QUESTION_MARKS,
     QUOTED_CHARACTER,
     SCRIPTS,
     URL,
@@ -70,6 +71,8 @@ _OF_TASKS: Final = frozenset(words("task done mark due overdue tick untick check
 _TASK_WORDS: Final = _OF_TASKS | _ORDERS
 _RELATIVE: Final = frozenset({"that", "which", "who", "qui", "que", "che", "die"})
 """The words before the verb of a clause that describes something: “notes that should …”."""
+_ASKING: Final = frozenset({"which", "what", "count"})
+"""The senses of the first word of a question."""
 _MIN_INFLECTED: Final = 5
 """Characters of a word that can be another form of a name."""
 _MAX_VALUE_WORDS: Final = 4
@@ -122,6 +125,12 @@ _OPERATORS: Final[Mapping[str, Op]] = {
     "most": "<=",
 }
 """The comparisons, by the stems of words that mean them."""
+_INCLUSIVE: Final[Mapping[Op, Op]] = {">": ">=", ">=": ">=", "<": "<=", "<=": "<="}
+"""The comparisons in “7 or more”, “May or earlier”."""
+_UP: Final = frozenset({"up", "upwards", "better", "besser", "mejor", "mieux", "meglio"})
+"""Further words that mean “more” behind a number and “or”."""
+_THIS_OR: Final = ("以上", "以下", "이상", "이하")
+"""The words that mean “or more” and “or less” by themselves."""
 _OPPOSITE: Final[Mapping[Op, Op]] = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _COUNTED: Final[Mapping[str, Key]] = {"word": "words", "link": "links", "backlink": "backlinks"}
 """The numbers of a note, by the stems of the words for them."""
@@ -227,11 +236,26 @@ class Sentence(Struct, frozen=True, dict=True):
 
     @cached_property
     def tokens(self) -> tuple[Word, ...]:
-        """The words outside quotes; those that are not names may be misspelled."""
-        return tuple(
+        """The words outside quotes; those that are not names may be misspelled.
+
+        “New” at the beginning is a verb of making, except in a question.
+        """
+        spoken = [
             word if is_within(word, self._matches) else corrected(word, self.common)
             for word in tokens(self.bare[:MAX_READ])
-        )
+        ]
+        if spoken and "new" in spoken[0].senses and not self._is_marked:
+            spoken[0] = replace(spoken[0], senses=spoken[0].senses - {"recently"} | {"creat"})
+        return tuple(spoken)
+
+    @cached_property
+    def asks(self) -> bool:
+        """True for a question."""
+        return self._is_marked or any(word.senses & _ASKING for word in self.tokens[:1])
+
+    @property
+    def _is_marked(self) -> bool:
+        return self.text.rstrip().endswith(QUESTION_MARKS)
 
     @cached_property
     def days(self) -> tuple[Stretch, ...]:
@@ -253,7 +277,11 @@ class Sentence(Struct, frozen=True, dict=True):
             for quote in self.quotes
             if (known := names.find(quote.text))
         ]
-        matches += names_in(self.bare, names, self.common)
+        matches += (
+            match
+            for match in names_in(self.bare, names, self.common)
+            if not (match.text.isdecimal() and self._or_more(match.end))
+        )
         others = (*_new(self.bare, names), *self._daily_notes(), *self._labelled())
         for match in (*others, *_numbered(self.bare, names)):
             if not any(match.start < other.end and other.start < match.end for other in matches):
@@ -287,7 +315,7 @@ class Sentence(Struct, frozen=True, dict=True):
 
         What it is about is said before the verb, what is to become of it behind the verb.
         """
-        if self.text.rstrip().endswith(("?", "？")):
+        if self._is_marked:
             return None
         if arrow := _ARROW.search(self.bare):
             return Word(arrow.start(), arrow.end(), arrow[0], frozenset({"get"}))
@@ -525,11 +553,26 @@ class Sentence(Struct, frozen=True, dict=True):
                 start = before.pop().start
             if op is not None and before and before[-1].negates:
                 op, start = _OPPOSITE[op], before.pop().start
+        if op is None and (inclusive := self._or_more(end)) is not None:
+            op, end = inclusive
         after = self.after(end)
         if op is None and after is not None and after.start == end and JOINED.match(after.text):
             op = next((op for word, op in _OPERATORS.items() if word in after.senses), None)
             end = after.end if op is not None else end
         return Comparison(start, end, self.text[start:end], op, tuple(before))
+
+    def _or_more(self, start: int) -> tuple[Op, int] | None:
+        """Return the comparison behind a value, and its end: “7 or more”, “3 links or more”."""
+        behind = [one for one in tokens(self.bare[:MAX_READ]) if one.start >= start][:3]
+        for number, word in enumerate(behind):
+            if END.search(self.bare, start, word.start):
+                return None
+            is_joined = number and behind[number - 1].text in _AND
+            if is_joined or (word.start == start and word.text in _THIS_OR):
+                senses = word.senses | ({"more"} if word.text in _UP else set())
+                op = next((op for sense, op in _OPERATORS.items() if sense in senses), None)
+                return (_INCLUSIVE[op], word.end) if op is not None else None
+        return None
 
     def _compared(self, value: Stretch, amount: str | int) -> Iterator[NoteCondition]:
         """Yield the conditions by which a word or sign before a day or a number compares."""
@@ -544,9 +587,12 @@ class Sentence(Struct, frozen=True, dict=True):
         if owner is not None:
             start, end = min(start, owner[0].start), max(end, owner[0].end)
         elif isinstance(amount, int):
-            nouns = _COUNTED.items()
-            key = next((key for word, key in nouns if noun and word in noun.senses), None)
-            end = noun.end if noun else end
+            beside = [one for one in (noun, self.after(value.end)) if one is not None]
+            noun = next((one for one in beside if one.senses & _COUNTED.keys()), None)
+            key = next(
+                (key for word, key in _COUNTED.items() if noun and word in noun.senses), None
+            )
+            end = max(end, noun.end) if noun else end
         else:
             spoken = frozenset().union(*(word.senses for word in before[-2:]))
             times = _change_words().items()

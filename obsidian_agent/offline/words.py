@@ -34,6 +34,7 @@ END: Final = unicode_expression(r"[,;:!?.](?=\s|$)|[\n\ue000]|[。，；！？]"
 ELIDED: Final = unicode_expression(r"(\p{L}{1,4})['’](?=\p{L}{3})")
 """A French or Italian article or preposition without its vowel: "l'étiquette"."""
 
+QUESTION_MARKS: Final = ("?", "？", "؟")
 URL: Final = unicode_expression(r"\b\p{L}[\p{L}\p{N}+.-]*://[^\s\ue000]*[^\s\ue000.,;:!?)\]>}'\"]")
 
 _FUNCTION: Final = (

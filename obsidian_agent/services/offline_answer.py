@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from obsidian_agent.agent.events import Answer, Emit, NeedsInput, PlanningResult
-from obsidian_agent.offline.words import tokens, words
+from obsidian_agent.offline.words import QUESTION_MARKS, tokens, words
 from obsidian_agent.services.offline_planner import OfflinePlanner, OfflineTurn
 from obsidian_agent.vault.index.stop_words import STOP_WORDS
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 LIKELY: Final = 2.0
 """Score from which a recipe is meant, and not only named by a common word."""
 
-_MARKS: Final = ("?", "？", "؟")
-
 
 def is_question(message: str) -> bool:
     """Return whether a message ends with a question mark or begins like a question.
@@ -35,7 +33,7 @@ def is_question(message: str) -> bool:
     Instructions begin with a verb, questions with a common word such as “which”.
     """
     first = next(iter(message.casefold().split()), "")
-    return message.rstrip().endswith(_MARKS) or first in STOP_WORDS
+    return message.rstrip().endswith(QUESTION_MARKS) or first in STOP_WORDS
 
 
 class AnsweringPlanner(Struct, frozen=True):
@@ -61,7 +59,7 @@ class AnsweringPlanner(Struct, frozen=True):
             return verdict
         question = self.offline.turn(request).question
         is_query = question is not None and question.is_certain and not self._is_order(request)
-        is_asked = request.message.rstrip().endswith(_MARKS)
+        is_asked = request.message.rstrip().endswith(QUESTION_MARKS)
         if not is_query and (not is_asked or _is_instruction(self.offline, request)):
             return verdict
         answered = answer(self.offline, request)

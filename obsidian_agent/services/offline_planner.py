@@ -339,10 +339,23 @@ class OfflineTurn(Struct, frozen=True, dict=True):
             if not candidate.missing and not self._deletes(suggestion.recipe):
                 ranked += ((other, suggestion) for other in self._with_fewer_terms(suggestion))
         possible = [reading for reading in ranked if not self._unmet(reading[0])] or ranked
-        useful = sorted(possible, key=lambda reading: reading[0].fails)
+        offered = [one for one in possible if not self._is_off(one[0], possible)]
+        useful = sorted(offered, key=lambda reading: _is_outdone(reading[0], offered))
         if self._takes_model:
             useful = [(one, by) for one, by in useful if not (one.missing or one.doubt)]
         return _deletes_last(useful[:MAX_SUGGESTIONS], self.request.message)
+
+    def _is_off(
+        self, candidate: Candidate, others: Sequence[tuple[Candidate, RecipeSuggestion | None]]
+    ) -> bool:
+        """Return True for one that deletes where that is off, if another needs no further value.
+
+        One that the message names completely stays, to say so.
+        """
+        if not candidate.deletes or self.planner.policy().allow_deletes:
+            return False
+        is_named = _names_verb(self.request.message, candidate) and not candidate.missing
+        return not is_named and any(not (one.deletes or one.missing) for one, _ in others)
 
     def _unmet(self, candidate: Candidate) -> bool:
         return any(doubt in (NO_SELECTION, NO_ACTIVE_FILE) for doubt in candidate.doubts)
@@ -645,8 +658,7 @@ def _deletes_last(
     first, _ = ranked[0] if ranked else (None, None)
     if first is None or not first.deletes or first.unknown:
         return ranked
-    verb = words(first.title)[0]
-    is_named = any(verb in word.senses for word in tokens(message))
+    is_named = _names_verb(message, first)
     others = [
         other
         for other, _ in ranked
@@ -654,7 +666,26 @@ def _deletes_last(
     ]
     if is_named and not (others and first.missing and first.unused):
         return ranked
-    return sorted(ranked, key=lambda reading: (reading[0].fails, reading[0].deletes))
+    return sorted(ranked, key=lambda reading: reading[0].deletes)
+
+
+def _names_verb(message: str, candidate: Candidate) -> bool:
+    verb = words(candidate.title)[0]
+    return any(verb in word.senses for word in tokens(message))
+
+
+def _is_outdone(
+    candidate: Candidate, others: Sequence[tuple[Candidate, RecipeSuggestion | None]]
+) -> bool:
+    """Return True for one that cannot run, or changes nothing where another explains as much.
+
+    “Drop the tag X” is no other action because the tag is gone already.
+    """
+    if not candidate.fails or NO_CHANGE not in candidate.doubts:
+        return candidate.fails
+    left = len(candidate.unused) + len(candidate.guesses)
+    rivals = (one for one, _ in others if not (one.fails or one.missing or one.deletes))
+    return any(len(one.unused) + len(one.guesses) <= left for one in rivals)
 
 
 def _health_answer(title: str, value: str, labels: Mapping[str, str]) -> Answer:

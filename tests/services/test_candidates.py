@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from obsidian_agent.agent.events import Candidate, NeedsInput
+from obsidian_agent.plan.policy import Policy
 from offline_desk import Desk
 from support import MakeVault
 
@@ -73,6 +75,27 @@ def test_similar_names_are_offered_for_one_that_the_vault_does_not_have(
 ) -> None:
     (name,) = candidates(desk, sentence)[0].unknown
     assert (name.input, name.text, name.nearest) == (input, text, (nearest,))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "first"),
+    [
+        ("which fruit should be the heading of the notes?", "Find notes: 2 notes in Fruit"),
+        ("could you please move the fruit notes to Archive?", "Move 2 notes in Fruit to Archive"),
+        ("new person Anna Weber", "Make the note person Anna Weber"),
+        ("new note for my call with Anna Weber today", "Make the note Anna Weber"),
+        ("I like pears now, drop the fruit tag of Inbox", "Remove tags from Inbox: fruit"),
+    ],
+)
+def test_the_likely_action_is_first(desk: Desk, sentence: str, first: str) -> None:
+    assert candidates(desk, sentence)[0].title == first
+
+
+def test_where_deletes_are_off_none_is_offered_beside_a_complete_action(desk: Desk) -> None:
+    planner = replace(desk.planner, policy=Policy)
+    event = planner.decide(desk.request("I've read Inbox, drop the fruit tag of Apple"))
+    assert isinstance(event, NeedsInput)
+    assert not any(candidate.deletes for candidate in event.candidates)
 
 
 def test_an_action_that_deletes_is_first_only_if_the_message_names_it(desk: Desk) -> None:

@@ -89,6 +89,13 @@ QUESTIONS = [
     ("which gig paid the most?", "highest fee of notes in Gigs: 600"),
     ("average bpm in Songs?", "average bpm of notes in Songs: 116"),
     ("songs with bpm over 100", "notes in Songs with bpm > 100: 2"),
+    ("songs with bpm of 120 and up", "notes in Songs with bpm >= 120: 2"),
+    ("which songs have a bpm of 120 or better?", "notes in Songs with bpm >= 120: 2"),
+    ("Songs mit bpm 120 oder weniger?", "notes in Songs with bpm <= 120: 2"),
+    ("Songs con bpm 120 o más", "notes in Songs with bpm >= 120: 2"),
+    ("Songs avec bpm 120 ou plus", "notes in Songs with bpm >= 120: 2"),
+    ("bpm 120以上のSongs", "notes in Songs with bpm >= 120: 2"),
+    ("which gigs have 1 link or more?", "notes in Gigs with at least 1 links: 2"),
     ("Which songs are in review?", "notes in Songs with status in review: 1"),
     ("which people have no role?", "notes in People not with role: 1"),
     ("評価のない映画は？", "notes not with 評価 in 映画: 1"),
@@ -119,7 +126,7 @@ QUESTIONS = [
     ),
     (
         "which gigs are in May?",
-        "notes in Gigs about a day since 2026-05-01 about a day before 2026-06-01: 1",
+        "notes in Gigs dated from 2026-05-01 to 2026-05-31: 1",
     ),
 ]
 
