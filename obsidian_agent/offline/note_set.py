@@ -328,6 +328,8 @@ def _term_text(term: Term) -> str:
                 when=when,
                 count=f"{COUNTS.get(term.op, '')}{property_text(term.value)}",
             )
+            if term.key in ("words", "links", "backlinks") and term.value == 1:
+                words = words.removesuffix("s")
     return f"{'not ' if term.negated else ''}{words}"
 
 

@@ -95,7 +95,7 @@ QUESTIONS = [
     ("Songs con bpm 120 o más", "notes in Songs with bpm >= 120: 2"),
     ("Songs avec bpm 120 ou plus", "notes in Songs with bpm >= 120: 2"),
     ("bpm 120以上のSongs", "notes in Songs with bpm >= 120: 2"),
-    ("which gigs have 1 link or more?", "notes in Gigs with at least 1 links: 2"),
+    ("which gigs have 1 link or more?", "notes in Gigs with at least 1 link: 2"),
     ("Which songs are in review?", "notes in Songs with status in review: 1"),
     ("which people have no role?", "notes in People not with role: 1"),
     ("評価のない映画は？", "notes not with 評価 in 映画: 1"),
