@@ -280,7 +280,7 @@ class Sentence(Struct, frozen=True, dict=True):
         matches += (
             match
             for match in names_in(self.bare, names, self.common)
-            if not (match.text.isdecimal() and self._or_more(match.end))
+            if not (match.text.isdecimal() and self._or_more(match))
         )
         others = (*_new(self.bare, names), *self._daily_notes(), *self._labelled())
         for match in (*others, *_numbered(self.bare, names)):
@@ -553,7 +553,7 @@ class Sentence(Struct, frozen=True, dict=True):
                 start = before.pop().start
             if op is not None and before and before[-1].negates:
                 op, start = _OPPOSITE[op], before.pop().start
-        if op is None and (inclusive := self._or_more(end)) is not None:
+        if op is None and (inclusive := self._or_more(value)) is not None:
             op, end = inclusive
         after = self.after(end)
         if op is None and after is not None and after.start == end and JOINED.match(after.text):
@@ -561,9 +561,16 @@ class Sentence(Struct, frozen=True, dict=True):
             end = after.end if op is not None else end
         return Comparison(start, end, self.text[start:end], op, tuple(before))
 
-    def _or_more(self, start: int) -> tuple[Op, int] | None:
-        """Return the comparison behind a value, and its end: “7 or more”, “3 links or more”."""
-        behind = [one for one in tokens(self.bare[:MAX_READ]) if one.start >= start][:3]
+    def _or_more(self, value: Stretch) -> tuple[Op, int] | None:
+        """Return the comparison behind a value, and its end: “7 or more”, “3 links or more”.
+
+        “Set X to 7 and later …” goes on with another action.
+        """
+        spoken, start = tokens(self.bare[:MAX_READ]), value.end
+        behind = [one for one in spoken if one.start >= start][:3]
+        before = [one.senses for one in spoken if one.end <= value.start][-1:]
+        if any(senses & _TO and "in" not in senses for senses in before):
+            return None
         for number, word in enumerate(behind):
             if END.search(self.bare, start, word.start):
                 return None

@@ -84,6 +84,7 @@ def test_similar_names_are_offered_for_one_that_the_vault_does_not_have(
         ("could you please move the fruit notes to Archive?", "Move 2 notes in Fruit to Archive"),
         ("new person Anna Weber", "Make the note person Anna Weber"),
         ("new note for my call with Anna Weber today", "Make the note Anna Weber"),
+        ("set status to 7 or more on Inbox", "Set status to 7 or more on Inbox"),
         ("I like pears now, drop the fruit tag of Inbox", "Remove tags from Inbox: fruit"),
     ],
 )
