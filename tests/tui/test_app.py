@@ -426,11 +426,15 @@ async def test_a_run_that_was_undone_is_redone_from_its_result() -> None:
         await app.preview(append("a", "A.md", "signed\n"))
         await app.press("a")
         await app.press("u")
+        await app.on_top(UndoPreview)
+        await app.press("y")
         rows = app.main.query_one(ResultList).entries
         assert rows, "nothing to open"
         assert all(row.word == "step" and row.path is None for row in rows)
         assert app.files == FRUIT
         assert "Redo" in app.screen()
+        await app.press("y")
+        await app.on_top(UndoPreview)
         await app.press("y")
         assert app.files["A.md"] == "a\nsigned\n"
 

@@ -130,9 +130,14 @@ async def test_undo_and_redo_stay_in_the_history(tmp_path: Path) -> None:
         await driver.press("f3")
         await driver.settle()
         await driver.press("u")
+        await driver.on_top(UndoPreview)
+        assert text(tmp_path, "List.md") == "- Apple\n", "asked first, also for one file"
+        await driver.press("y")
         await driver.settle()
         assert not (tmp_path / "Vault" / "List.md").exists()
         assert "Undone: 1 file." in driver.screen()
+        await driver.press("y")
+        await driver.on_top(UndoPreview)
         await driver.press("y")
         await driver.settle()
         assert text(tmp_path, "List.md") == "- Apple\n"
@@ -146,10 +151,14 @@ async def test_a_result_is_not_redone_in_place_of_another_run(tmp_path: Path) ->
         await driver.settle()
         driver.wait_out_grace()
         await driver.press("u")
+        await driver.on_top(UndoPreview)
+        await driver.press("y")
         await driver.settle()
         await driver.press("f3", "down")
         await driver.settle()
         await driver.press("u")
+        await driver.on_top(UndoPreview)
+        await driver.press("y")
         await driver.settle()
         assert not (tmp_path / "Vault" / "List.md").exists()
         await driver.press("escape")
@@ -234,6 +243,8 @@ def test_equal_changes_of_a_run_are_one_row_until_it_is_opened() -> None:
 async def test_a_run_that_is_undone_is_not_undone_again(tmp_path: Path) -> None:
     async with kitchen(tmp_path) as driver:
         await driver.press("f3", "u")
+        await driver.on_top(UndoPreview)
+        await driver.press("y")
         assert "Undone: 1 file." in driver.screen()
         await driver.press("u")
         assert "This run is already undone" in driver.screen()

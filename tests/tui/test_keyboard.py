@@ -16,7 +16,7 @@ from obsidian_agent.agent.privacy.consent import Level, ShareDecision, ShareItem
 from obsidian_agent.journal.undo import UndoConflict
 from obsidian_agent.services.fields import Field
 from obsidian_agent.tui.screens.candidates import Candidates
-from obsidian_agent.tui.screens.conflicts import Conflicts
+from obsidian_agent.tui.screens.conflicts import Conflicts, UndoPreview
 from obsidian_agent.tui.screens.dialogs import Confirm, Modal, Secret
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.recovery import RecoveryDialog
@@ -215,6 +215,8 @@ async def test_a_result_that_comes_while_keys_are_pressed_is_neither_undone_nor_
         assert "A.md" in app.files
         assert isinstance(app.app.screen, MainScreen)
         await app.press("u")
+        await app.on_top(UndoPreview)
+        await app.press("y")
         assert "A.md" not in app.files
 
 

@@ -21,6 +21,7 @@ from obsidian_agent.services.open_vault import OpenVault
 from obsidian_agent.tui import event_stream
 from obsidian_agent.tui.backend import Backend, BackendParts
 from obsidian_agent.tui.event_stream import EventsArrived
+from obsidian_agent.tui.screens.conflicts import UndoPreview
 from obsidian_agent.tui.screens.dialogs import Confirm
 from tui.driving import MODEL, driving, driving_real, wired
 from tui.samples import change, create, plan_of, preview_of
@@ -150,4 +151,6 @@ async def test_after_a_run_and_after_its_undo_the_index_is_refreshed(
         await app.press("a")
         after = len(calls)
         await app.press("u")
+        await app.on_top(UndoPreview)
+        await app.press("y")
         assert before < after < len(calls)

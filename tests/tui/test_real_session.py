@@ -64,6 +64,8 @@ async def test_from_a_selection_to_notes_and_back_and_again_as_a_saved_action(
             await driver.press("f3", "b")
             assert "Undo back to which step?" in driver.screen()
             await driver.press("end", "enter")
+            await driver.on_top(UndoPreview)
+            await driver.press("y")
             await driver.settle()
             await driver.press("escape")
             assert files(vault)["Inbox.md"] == before["Inbox.md"], (

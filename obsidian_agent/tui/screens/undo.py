@@ -77,7 +77,7 @@ class UndoActions(Workspace):
     @work(group="undo", exit_on_error=False)
     async def undo_last(self) -> None:
         """Undo the last run once the user confirms it."""
-        await self._undo(HistoryRequest("undo"), ask=True)
+        await self._undo(HistoryRequest("undo"))
 
     async def _undo_to_step(self, request: HistoryRequest, run_id: str) -> None:
         runs = self.session.runs
@@ -118,9 +118,7 @@ class UndoActions(Workspace):
             )
         )
 
-    async def _undo(
-        self, request: HistoryRequest, to_step: str | None = None, *, ask: bool = False
-    ) -> None:
+    async def _undo(self, request: HistoryRequest, to_step: str | None = None) -> None:
         """Undo a run, or some of its files; with `to_step` only the changes after that step."""
         runs, run_id, only = self.session.runs, request.run_id, request.paths
 
@@ -142,21 +140,13 @@ class UndoActions(Workspace):
             subject="the marked files" if only else "this run",
             remark=remark,
         )
-        await self._restore(reversal, ask=ask)
+        await self._restore(reversal)
 
-    async def _restore(self, reversal: Reversal, *, ask: bool = False) -> None:
-        """Undo or redo, and preview a pending plan again.
-
-        A preview is shown first if `ask` is true, or if several files, a conflict or a command are
-        involved.
-        """
+    async def _restore(self, reversal: Reversal) -> None:
+        """Undo or redo once the user agrees to the preview, and preview a pending plan again."""
         planned = await asyncio.to_thread(reversal.preview)
-        choices: ConflictChoices | None = ConflictChoices(frozenset(), frozenset())
-        is_large = planned.files + len(planned.errors) > 1
-        if ask or planned.conflicts or is_large or reversal.remark:
-            waits = self.turn.pending is not None
-            question = UndoPreview(reversal, planned, plan_waits=waits)
-            choices = await self.app.push_screen_wait(question)
+        question = UndoPreview(reversal, planned, plan_waits=self.turn.pending is not None)
+        choices = await self.app.push_screen_wait(question)
         if choices is None:
             return
         try:
