@@ -221,7 +221,7 @@ class Candidates(Modal[PickedCandidate]):
         self.thinking, self._remark = "", remark
         old, self._candidates = self._candidates, tuple(candidates[:MAX_CANDIDATES])
         rows = self.rows
-        texts = rows[self._current].texts if rows else {}
+        texts = rows[self._current].texts if self._current < len(rows) else {}
         current = old[self._current] if self._current < len(old) else None
         if not self._has_moved or current is None:
             self._current = 0
@@ -229,8 +229,9 @@ class Candidates(Modal[PickedCandidate]):
             self._current = self._candidates.index(current)
         else:
             self._current, texts = 0, {}
-        if self.is_mounted:
-            self.run_flow("draw", partial(self._draw, texts), exclusive=True)
+        if self.is_running:
+            # In turn with keys and with the first drawing, which may still be under way.
+            self.call_later(self._draw, texts)
 
     async def _draw(self, texts: Mapping[str, str] = {}) -> None:
         """Show the current candidates; `texts` are those typed into the gaps of the current row."""
