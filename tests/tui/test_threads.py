@@ -78,6 +78,7 @@ async def test_conversations_stream_at_once_and_never_mix() -> None:
         await say("three")
         await said(driver, "Answer to three.")
         assert "slow" not in driver.transcript()
+        driver.prompt.text = "a draft"
 
         await pilot.press("f4")
         await titled(driver, "⋯ working")
@@ -98,6 +99,7 @@ async def test_conversations_stream_at_once_and_never_mix() -> None:
         await driver.settle()
         assert driver.stage == "plan"
         assert driver.plan.complete
+        assert not driver.prompt.text, "the draft stays in its conversation"
         assert "Plan: Make a project note" in driver.transcript()
 
         await _find_rename_delete(driver)
@@ -138,6 +140,23 @@ async def _find_rename_delete(driver: Driver) -> None:
     await pilot.press("escape")
     await pilot.pause()
     assert "Rest of slow one." not in driver.transcript()
+    await _drafts(driver)
+
+
+async def _drafts(driver: Driver) -> None:
+    driver.prompt.text = "an idea"
+    await driver.press("ctrl+n")
+    assert not driver.prompt.text
+    await driver.press("up")
+    assert driver.prompt.text == "an idea"
+    await driver.press("f4")
+    await titled(driver, "2 conversations")
+    listing = driver.app.screen.query_one(ThreadList)
+    listing.cursor = next(
+        at for at, row in enumerate(listing.entries) if row.thread.title == "Three"
+    )
+    await driver.press("enter")
+    assert driver.prompt.text == "a draft"
 
 
 async def test_a_conversation_is_resumed_after_a_kill(tmp_path: Path) -> None:

@@ -149,6 +149,7 @@ class MainScreen(
         super().__init__(backend, signals, keyboard, ask)
         self._first_start = first_start
         self.waiting: dict[str, Pending] = {}
+        self._drafts: dict[str, str] = {}
         self._router: Router | None = None
         self._gc_policy = GcPolicy()
         self._proposals = Proposals(self._is_free, self._show_proposal)

@@ -279,6 +279,8 @@ class ThreadActions(OverviewActions):
 
     waiting: dict[str, Pending]
     """The pending plans of threads that are not on the screen."""
+    _drafts: dict[str, str]
+    """The unsent messages of threads that are not on the screen."""
 
     # --- the list ---------------------------------------------------------------------------------
 
@@ -375,13 +377,27 @@ class ThreadActions(OverviewActions):
         """Detach the thread on the screen. Return False while a plan is being applied."""
         if not self.ensure_not_applying():
             return False
-        if self.thread.id is not None and self.turn.pending is not None:
-            self.waiting[self.thread.id] = self.turn.pending
+        left = self.thread.id
+        if left is not None and self.turn.pending is not None:
+            self.waiting[left] = self.turn.pending
         self.thread.id = thread_id
         self.turn.detach()
         self.panes.chat.take_back()
+        self._exchange_draft(left, thread_id)
         self.show_hint("")
         return True
+
+    def _exchange_draft(self, left: str | None, thread_id: str | None) -> None:
+        """Leave the draft in its conversation, and show that of the conversation `thread_id`.
+
+        The draft of a new conversation is recalled like a sent message.
+        """
+        prompt = self.panes.chat.prompt
+        if left is not None:
+            self._drafts[left] = prompt.text
+        prompt.accept(prompt.text if left is None else "")
+        prompt.text = self._drafts.pop(thread_id, "") if thread_id is not None else ""
+        prompt.move_cursor(prompt.document.end)
 
     def _offer_plan(self, chat: ActiveThread) -> None:
         """Preview the plan of the last entry again, if there is one."""
@@ -396,7 +412,9 @@ class ThreadActions(OverviewActions):
     def forget_thread(self, thread_id: str) -> None:
         """Remove a deleted conversation from the screen."""
         self.waiting.pop(thread_id, None)
+        self._drafts.pop(thread_id, None)
         if thread_id == self.thread.id:
+            self.thread.id = None
             self.turn.pending = None
             self.action_new_thread()
 
