@@ -56,7 +56,7 @@ async def test_a_pane_is_zoomed_and_the_focused_one_is_marked(
         await app.until(lambda: not chat.display and work.size.width > beside)
         await app.press("f6")
         await app.until(lambda: chat.display and not work.display)
-        await app.press("f6", "f6", "z")
+        await app.press("f6", "z")
         await app.until(lambda: chat.display and work.display)
         app.panes.go("chat")
         await app.settle()

@@ -104,11 +104,7 @@ class Panes(Horizontal):
         """Hide the panes that have nothing to show; one of the others is beside the chat."""
         if not self.children:
             return
-        is_empty: dict[PaneName, bool] = {
-            "chat": False,
-            "note": self.note.path is None,
-            "work": self.work.stage == "idle",
-        }
+        is_empty = self._is_empty
         side = self.side
         other: PaneName = "note" if side == "work" else "work"
         if self.front == "chat" and is_empty[side] and not is_empty[other]:
@@ -118,6 +114,14 @@ class Panes(Horizontal):
             pane.update_classes(
                 {"-empty": is_empty[name] and name != self.front, "-behind": name != side}
             )
+
+    @property
+    def _is_empty(self) -> dict[PaneName, bool]:
+        return {
+            "chat": False,
+            "note": self.note.path is None,
+            "work": self.work.stage == "idle",
+        }
 
     def _work_appeared(self) -> None:
         self.hide_empty()
@@ -142,8 +146,12 @@ class Panes(Horizontal):
                 return False
 
     def next(self) -> None:
-        """Go to the next pane."""
-        self.go(ORDER[(ORDER.index(self.front) + 1) % len(ORDER)])
+        """Go to the next pane. An empty one is skipped if the other one has content."""
+        is_empty = self._is_empty
+        are_all_empty = is_empty["note"] and is_empty["work"]
+        place = ORDER.index(self.front) + 1
+        following = (*ORDER[place:], *ORDER[:place])
+        self.go(next(name for name in following if are_all_empty or not is_empty[name]))
 
     def _focus(self) -> None:
         target = self._target()
