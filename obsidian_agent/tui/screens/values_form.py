@@ -28,7 +28,7 @@ TYPING_PAUSE: Final = 0.15
 """Seconds without a key after which a text is checked."""
 
 _HINT: Final = "Enter: next missing value, then the preview. Tab: next field."
-_NAMES_HINT: Final = " ↓: names from the vault."
+_NAMES_HINT: Final = " ↓: names from the vault; Enter accepts the highlighted one."
 
 
 class NamedEntry(LineEntry):
