@@ -10,6 +10,13 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+_UNDO_VERBS = frozenset(("undo", "rückgängig"))
+_UNDO_OBJECTS = frozenset(
+    "the my that this it last latest previous change changes run please "
+    "das die den letzte letzten änderung änderungen lauf bitte wieder mach mache machen".split()
+)
+"""Words beside the verb in a sentence that asks for nothing but undo."""
+
 _CALL = re.compile(r"/([a-z]*)(?:\s+(.*))?", re.S | re.I)
 
 
@@ -38,11 +45,11 @@ class CommandCall(Struct, frozen=True):
 def parse_call(message: str, commands: Sequence[Command]) -> CommandCall | None:
     """Return the call in `/name …` or in the bare name of a command, None for other messages.
 
-    A path that starts with a slash is not a call.
+    A sentence such as “undo the last change” is that name, too. A path that starts with a slash is not a call.
     """
     text = message.strip()
     by_name = {command.name: command for command in commands}
-    bare = by_name.get(text.casefold())
+    bare = by_name.get("undo" if _asks_for_undo(text) else text.casefold())
     if bare is not None and not bare.requires_argument:
         return CommandCall(bare.name, bare, "")
     match = _CALL.fullmatch(text)
@@ -50,6 +57,11 @@ def parse_call(message: str, commands: Sequence[Command]) -> CommandCall | None:
         return None
     name, argument = match.group(1).casefold(), (match.group(2) or "").strip()
     return CommandCall(name, by_name.get(name), argument)
+
+
+def _asks_for_undo(text: str) -> bool:
+    words = set(re.findall(r"\w+", text.casefold()))
+    return bool(words & _UNDO_VERBS) and words <= _UNDO_VERBS | _UNDO_OBJECTS
 
 
 def completions(text: str, commands: Sequence[Command]) -> list[Command]:

@@ -275,6 +275,11 @@ def test_names_are_unique_and_can_be_written() -> None:
         (" /plugins  task  lists ", "plugins", True, "task  lists"),
         ("/rename A\nB", "rename", True, "A\nB"),
         ("/nonsense here", "nonsense", False, "here"),
+        ("Undo", "undo", True, ""),
+        ("undo the last change", "undo", True, ""),
+        ("please undo that.", "undo", True, ""),
+        ("Mach das bitte rückgängig", "undo", True, ""),
+        ("rückgängig machen", "undo", True, ""),
     ],
 )
 def test_a_command_is_called(message: str, name: str, known: bool, rest: str) -> None:
@@ -284,7 +289,18 @@ def test_a_command_is_called(message: str, name: str, known: bool, rest: str) ->
 
 
 @pytest.mark.parametrize(
-    "message", ["", "/", "hello", "/Projects/Garden.md is old", "a /sent", "/sent/it", "//"]
+    "message",
+    [
+        "",
+        "/",
+        "hello",
+        "/Projects/Garden.md is old",
+        "a /sent",
+        "/sent/it",
+        "//",
+        "undo it in Garden",
+        "the last change",
+    ],
 )
 def test_other_messages_are_messages(message: str) -> None:
     assert parse_call(message, COMMANDS) is None
