@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 _UNDO_VERBS = frozenset(("undo", "rückgängig"))
-_UNDO_OBJECTS = frozenset(
-    "the my that this it last latest previous change changes run please "
-    "das die den letzte letzten änderung änderungen lauf bitte wieder mach mache machen".split()
+_UNDO_OBJECT = re.compile(
+    r"the|my|that|this|it|last|latest|previous|changes?|run|please"
+    r"|das|die|den|letzten?|änderung(?:en)?|lauf|bitte|wieder|mache?n?"
 )
-"""Words beside the verb in a sentence that asks for nothing but undo."""
+"""A word beside the verb in a sentence that asks for nothing but undo."""
 
 _CALL = re.compile(r"/([a-z]*)(?:\s+(.*))?", re.S | re.I)
 
@@ -45,7 +45,8 @@ class CommandCall(Struct, frozen=True):
 def parse_call(message: str, commands: Sequence[Command]) -> CommandCall | None:
     """Return the call in `/name …` or in the bare name of a command, None for other messages.
 
-    A sentence such as “undo the last change” is that name, too. A path that starts with a slash is not a call.
+    A sentence such as “undo the last change” is that name, too. A path that starts with a slash is
+    not a call.
     """
     text = message.strip()
     by_name = {command.name: command for command in commands}
@@ -61,7 +62,8 @@ def parse_call(message: str, commands: Sequence[Command]) -> CommandCall | None:
 
 def _asks_for_undo(text: str) -> bool:
     words = set(re.findall(r"\w+", text.casefold()))
-    return bool(words & _UNDO_VERBS) and words <= _UNDO_VERBS | _UNDO_OBJECTS
+    others = words - _UNDO_VERBS
+    return others != words and all(_UNDO_OBJECT.fullmatch(word) for word in others)
 
 
 def completions(text: str, commands: Sequence[Command]) -> list[Command]:

@@ -166,7 +166,7 @@ async def test_actions_stay_when_the_model_fails(tmp_path: Path) -> None:
         # A model may also fail before the first drawing is complete.
         screen = Candidates("rename Soup", screen.candidates, thinking="qwen3")
         app.app.push_screen(screen)
-        while not (screen.is_running and screen.rows):
+        while not (screen.is_running and screen.rows):  # noqa: ASYNC110
             await asyncio.sleep(0)
         assert not screen.is_mounted
         screen.replace(screen.candidates, "The model did not choose.")

@@ -66,7 +66,6 @@ async def test_from_a_selection_to_notes_and_back_and_again_as_a_saved_action(
             await driver.press("end", "enter")
             await driver.on_top(UndoPreview)
             await driver.press("y")
-            await driver.settle()
             await driver.press("escape")
             assert files(vault)["Inbox.md"] == before["Inbox.md"], (
                 "the links are taken back, the notes stay"
@@ -85,7 +84,6 @@ async def test_from_a_selection_to_notes_and_back_and_again_as_a_saved_action(
             await driver.on_top(UndoPreview)
             assert len(files(vault)) == 4, "asked first"
             await driver.press("y")
-            await driver.settle()
             assert files(vault) == before
             assert "Undone" in driver.screen()
             await driver.press("f3")
