@@ -149,8 +149,8 @@ class Panes(Horizontal):
         """Go to the next pane. An empty one is skipped if the other one has content."""
         is_empty = self._is_empty
         are_all_empty = is_empty["note"] and is_empty["work"]
-        place = ORDER.index(self.front) + 1
-        following = (*ORDER[place:], *ORDER[:place])
+        index = ORDER.index(self.front) + 1
+        following = (*ORDER[index:], *ORDER[:index])
         self.go(next(name for name in following if are_all_empty or not is_empty[name]))
 
     def _focus(self) -> None:
