@@ -33,7 +33,10 @@ async def test_a_gap_is_filled_in_its_sentence(tmp_path: Path, size: tuple[int, 
         screen = await choosing(app, "please rename Soup")
         assert screen.titles[0] == "Rename Soup to …"
         assert isinstance(app.app.focused, Gap)
+        assert "missing: " in app.screen()
+        assert "Preview" not in app.screen()
         await app.press(*"Stew 2")
+        assert "missing: " not in app.screen()
         assert "Rename Soup to Stew 2" in app.screen()
         await app.press("enter")
         await app.settle()

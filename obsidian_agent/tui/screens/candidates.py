@@ -271,10 +271,16 @@ class Candidates(Modal[PickedCandidate]):
         self.refresh_bindings()
 
     def _show_detail(self) -> None:
-        """Show what speaks against the reading under the cursor."""
+        self._draw_detail()
+        self._offer_names()
+
+    def _draw_detail(self) -> None:
+        """Show what the reading under the cursor lacks, and what speaks against it."""
         candidate = self.row.candidate
         parts: list[tuple[str, str]] = []
         if candidate is not None:
+            if (gap := self._empty_gap) is not None:
+                parts.append((f"missing: {_line(gap.input)}. Type it into the gap.\n", "$quiet"))
             if candidate.unused:
                 texts = " and ".join(f"“{_line(text)}”" for text in candidate.unused)
                 parts.append((f"not used: {texts}\n", "$error"))
@@ -286,7 +292,6 @@ class Candidates(Modal[PickedCandidate]):
         detail = self.query_one("#candidates-detail", Static)
         detail.update(Content.assemble(*parts).rstrip())
         detail.display = bool(parts)
-        self._offer_names()
 
     # --- what each would do -----------------------------------------------------------------------
 
@@ -327,6 +332,8 @@ class Candidates(Modal[PickedCandidate]):
     def on_input_changed(self, event: Input.Changed) -> None:
         if isinstance(event.input, Gap) and event.input.has_focus:
             self._has_moved = True
+            self._draw_detail()
+            self.refresh_bindings()
             self.run_flow("check", partial(self._check, event.input), exclusive=True)
 
     def _offer_names(self, names: Sequence[Suggestion] = (), *, select: bool = False) -> None:
@@ -406,7 +413,14 @@ class Candidates(Modal[PickedCandidate]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         is_typing = isinstance(self.focused, Gap)
+        if action == "choose" and self.rows:
+            return self._empty_gap is None or self._empty_gap is not self.focused
         return not (is_typing and action in ("change", "pick"))
+
+    @property
+    def _empty_gap(self) -> Gap | None:
+        """The first gap under the cursor without a value."""
+        return next((gap for gap in self.row.gaps if not gap.value.strip()), None)
 
     def action_move(self, step: int) -> None:
         """Move to the next or the previous row."""
