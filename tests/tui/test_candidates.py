@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from textual.content import Content
 
 from llm_server import Failure, LlmServer, Reply, Silence
 from obsidian_agent.config.live import LiveSettings
@@ -165,6 +166,9 @@ async def test_actions_stay_when_the_model_fails(tmp_path: Path) -> None:
             await app.until(lambda: "Without the model" in app.screen())
             assert not screen.thinking
             assert screen.titles[0] == "Rename Soup to …"
+            # A check may end while its row is being removed, part by part.
+            await screen.rows[0].query(".remark").remove()
+            screen.rows[0].show_remark(Content("late"))
 
 
 async def test_a_message_can_begin_with_a_key_of_the_note(tmp_path: Path) -> None:

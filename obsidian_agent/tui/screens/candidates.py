@@ -124,7 +124,9 @@ class CandidateRow(Horizontal):
             assert isinstance(sentence, Content)
             below = Content("\n").join([sentence, remark]) if remark and not is_beside else sentence
             self.query_one(".sentence", Static).update(below)
-        self.query_one(".remark", Static).update(remark if is_beside else "")
+        # A row that is being removed has lost its parts one by one.
+        for part in self.query(".remark").results(Static):
+            part.update(remark if is_beside else "")
 
     def _pieces(self, candidate: Candidate) -> Iterator[Content | Gap]:
         """Yield the runs of text of the sentence, and its gaps."""
