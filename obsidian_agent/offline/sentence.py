@@ -143,7 +143,7 @@ _NO_LINK: Final = ["without", "link"]
 
 
 _KEEPS: Final = unicode_expression(
-    r"(?i)\b(?:keep|leav|stay|remain|preserv|intact|untouch|unchang|break|broke|lose|work"
+    r"(?i)\b(?:keep|leav|alone|stay|remain|preserv|intact|untouch|unchang|break|broke|lose|work"
     r"|behalt|bleib|lass|lässt|erhalt|unverändert|kaputt|funktion|gard|laiss|rest|conserv|inchang"
     r"|cass|fonction|mant|dej|qued|romp|funcion|lasci|funzion|zachov|nech|zůst|fung"
     r"|сохран|остав|остан|лома|работ)|保持|保留|不变|不動|そのまま|維持|壊|그대로|유지|깨"
@@ -152,7 +152,9 @@ _KEEPS: Final = unicode_expression(
 _CHANGES: Final = unicode_expression(
     r"(?i)\b(?:chang|touch|änder|modif|cambi|zmen|измен)|更改|変更|변경"
 )
-_UNCHANGED: Final = frozenset({"link", "backlink", "other", "nothing", "noth"})
+_SELECTING: Final = frozenset({"note", "that", "which"})
+_WHOLE: Final = "link backlink other nothing noth all everyth everything else may must"
+_UNCHANGED: Final = frozenset(_WHOLE.split())
 """Senses of what no plan changes in addition to what it is for."""
 
 
@@ -847,7 +849,11 @@ def without_assurances(text: str) -> str:
         keeps += [word for word in clause if is_denied and _CHANGES.match(bare, word.start)]
         is_order = any(word.senses & _ORDERS for word in clause if word not in keeps)
         is_plain = not is_order and not {"#", QUOTED_CHARACTER} & set(bare[start:end])
-        if keeps and is_plain and senses & _UNCHANGED:
+        # Notes that shall stay are a condition: “leave other drafts in Inbox”.
+        content = [word for word in clause if not (word.is_small or word in keeps)]
+        is_whole = all(word.senses & _UNCHANGED for word in content)
+        is_of_links = "link" in senses and senses.isdisjoint(_SELECTING)
+        if keeps and is_plain and content and (is_whole or is_of_links):
             text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
     return text
 

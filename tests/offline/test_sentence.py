@@ -11,7 +11,7 @@ from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.note_set import COUNTS, STATES
 from obsidian_agent.offline.question import QUESTION_WORDS
 from obsidian_agent.offline.recipe import packaged
-from obsidian_agent.offline.sentence import Sentence, names_in
+from obsidian_agent.offline.sentence import Sentence, names_in, without_assurances
 from obsidian_agent.offline.words import (
     NEAR,
     NOT,
@@ -257,3 +257,20 @@ def test_a_written_day_reads_back(day):
 @given(st.text(max_size=40))
 def test_any_text_is_a_date_or_none(text):
     assert isinstance(parse_day(text, TODAY), date | None)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "rest"),
+    [
+        ("Move A to B. Nothing may break.", "Move A to B."),
+        ("Add x to A. Leave everything else alone.", "Add x to A."),
+        ("Move A to B. The links on Home must keep working", "Move A to B."),
+        ("Move A to B, leave other drafts in Inbox", ""),
+        ("Move all notes to B and keep notes that link to A", ""),
+        ("Delete A, all links must keep working", ""),
+    ],
+)
+def test_a_clause_that_asks_to_change_nothing_else_is_no_condition(
+    sentence: str, rest: str
+) -> None:
+    assert without_assurances(sentence).rstrip() == (rest or sentence)
