@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -43,7 +44,6 @@ from tui.samples import PROJECTS, plan_document
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent
     from obsidian_agent.journal.records import HistoryEntry
-    from obsidian_agent.services.session import Session
 
 ASKING = (
     "ask",
@@ -68,6 +68,9 @@ NOTES: Mapping[str, str] = {
     "Daily/2025-12-16.md": "# Tuesday\n\n- Garden\n- Kitchen\n- Roof\n",
     "Ideas.md": "One\n",
 }
+
+WRITING_THREADS = {"opening", "rules", "vault-following", "vault-compare", "vault-watcher"}
+"""Threads of the app that may still write into its state folder just after it ended."""
 
 LATE = 60.0
 """Seconds that no machine takes to handle a key."""
@@ -131,6 +134,26 @@ class Threads(ThreadPoolExecutor):
         return bool(self._calls)
 
 
+@asynccontextmanager
+async def ended_threads() -> AsyncIterator[Threads]:
+    """Give `asyncio.to_thread` its own threads, and wait for those that write at the end.
+
+    The app does not wait for them when it quits, but a test then deletes their folders.
+    """
+    known = set(threading.enumerate())
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(threads := Threads())
+    try:
+        yield threads
+    finally:
+        # Not on the event loop, as a thread may wait for the loop before it ends.
+        loop.set_default_executor(Threads())
+        await asyncio.to_thread(threads.shutdown)
+        for thread in set(threading.enumerate()) - known:
+            if thread.name in WRITING_THREADS:
+                await asyncio.to_thread(thread.join)
+
+
 class Driver:
     """A running app, a clock that the test moves, and shortcuts."""
 
@@ -138,14 +161,13 @@ class Driver:
     """The folder of the vault."""
     model: Model
 
-    def __init__(self, app: ObsidianAgentApp, session: Session, pilot: Pilot[None]) -> None:
-        self.app, self.session, self.pilot = app, session, pilot
+    def __init__(self, app: ObsidianAgentApp, pilot: Pilot[None], threads: Threads) -> None:
+        self.app, self.session, self.pilot = app, app.backend.parts.session, pilot
+        self._threads = threads
         self.now = time.monotonic() + 1.0
         app.keyboard.clock = lambda: self.now
         # A key is handled without delay on any machine, unless a test makes the key seconds old.
         app.keyboard.age = lambda event: waited if (waited := age(event)) > LATE else 0.0
-        self._threads = Threads()
-        asyncio.get_running_loop().set_default_executor(self._threads)
 
     @property
     def main(self) -> MainScreen:
@@ -436,8 +458,11 @@ async def driving_real(
 
     backend = Backend(wiring.store.name, opening)
     app = ObsidianAgentApp(backend, theme=theme, first_start=first_start)
-    async with app.run_test(size=size, notifications=True) as pilot:
-        driver = Driver(app, app.backend.parts.session, pilot)
+    async with (
+        ended_threads() as threads,
+        app.run_test(size=size, notifications=True) as pilot,
+    ):
+        driver = Driver(app, pilot, threads)
         driver.vault = Path(wiring.store.real_path)
         await driver.opened()
         yield driver
