@@ -146,6 +146,11 @@ class _Query(Struct, frozen=True):
         filled = {name: value for name, value in arguments.items() if value is not None}
         context = ToolContext(self.around.view, self.around.view, self.around.context)
         items = tool.propose(tool.input.model_validate(filled), context).output.items
+        tags = [term.value for term in self.notes.terms if term.key == "tag" and not term.negated]
+        for tag in tags:
+            # If a tag is on tasks, it says which tasks are meant, and not only which notes.
+            own = tool.propose(tool.input.model_validate(filled | {"tag": tag}), context)
+            items = [task for task in items if task in own.output.items] or items
         lines = [f"- {task.path}: {task.text}" for task in items]
         return title, f"{len(items)}", lines, [task.path for task in items]
 

@@ -76,6 +76,7 @@ BAND = {
     "Wine/Rioja.md": "---\nprice: 24\nyear: 2018\nbottles: 1\n---\n",
     "Wine/Barolo.md": "---\nprice: 68\nyear: 2016\nbottles: 2\n---\n",
     "Rollen/Erika.md": "---\neintritt: 2015-04-01\n---\n",
+    "Jobs.md": "- [ ] call #band\n- [ ] wait\n- [x] sleep #band\n",
     "映画/羅生門.md": "---\n監督: 黒澤明\n---\n",
     "映画/東京物語.md": "---\n監督: 小津安二郎\n評価: 4\n---\n",
 }
@@ -113,6 +114,7 @@ QUESTIONS = [
         "notes in Songs not linked from 2026-02-07 Anchor not linked from 2026-05-09 Fair: 2",
     ),
     ("which songs have open tasks?", "notes in Songs with open tasks: 2"),
+    ("how many open #band tasks?", "open tasks in notes tagged #band: 1"),
     ("whats overdue", "open tasks in all notes due before 2026-03-14: 1"),
     (
         "was ist nächste Woche fällig?",
