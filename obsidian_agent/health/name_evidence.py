@@ -13,13 +13,13 @@ from typing import Final
 from msgspec import Struct
 
 from obsidian_agent.errors import PathRefused
-from obsidian_agent.health.names import has_date, is_date, is_day, without_accents
-from obsidian_agent.health.survey import RenamedFile, VaultSurvey
-from obsidian_agent.vault.links.graph import ATTACHMENTS, unresolved_name
+from obsidian_agent.health.names import has_date, is_date, is_day, names_also, without_accents
+from obsidian_agent.health.survey import VaultSurvey
+from obsidian_agent.vault.links.graph import ATTACHMENTS
 from obsidian_agent.vault.links.resolve import link_key, target_name
 from obsidian_agent.vault.links.spelling import folder_fits, spelling_key
 from obsidian_agent.vault.markdown.model import Link
-from obsidian_agent.vault.markdown.note import links_in, scan_lossy
+from obsidian_agent.vault.markdown.note import scan_lossy
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 
 _MAX_SIMILAR: Final = 5
@@ -27,8 +27,7 @@ _WORD: Final = re.compile(r"\w+")
 _TITLE: Final = re.compile(rb"\n# +(.+?)[ \t#]*\r?(?=\n|\Z)")
 _NOT_SIMILAR: Final = re.compile(r"\d+|[+#]+")
 _NO_WORD: Final = re.compile(r"\w*\d\w*|\w|Untitled", re.IGNORECASE)
-_LONG: Final = 10
-"""Letters of a name from which on it does not matter where its words are divided."""
+_SIGNS: Final = re.compile(r"(?<!\w)[-−]\d|[+#%]")
 _SUFFIXES: Final = {".jpeg": ".jpg", ".tiff": ".tif"}
 
 
@@ -99,9 +98,9 @@ class NameEvidence:
                     yield Match(file, reason, _fits(lost, file, file.stem))
             for file, alias in self._aliases.get(key, ()):
                 if not _have_other_emoji(name, alias):
-                    # An alias that is one word, such as "AI", is one in this spelling only.
-                    is_certain = alias == name or len(_words(alias)) > 1
-                    is_certain = is_certain and _fits(lost, file, alias)
+                    # "Paris", an alias of "Paris (Texas)", is more likely something else.
+                    is_specific = len(_words(alias)) > 1 and not names_also(file.stem, alias)
+                    is_certain = is_specific and _fits(lost, file, alias)
                     yield Match(file, "an alias of that note", is_certain)
         if renamed := self._renamed(lost):
             yield renamed
@@ -197,19 +196,16 @@ class NameEvidence:
         The name of its file says nothing or is part of the title, or it is a property, too.
         """
         if spelling_key(note.stem) in spelling_key(title):
-            return True
+            return _digits(note.stem) == _digits(title)
         own = self.survey.facts[note].properties.get("title")
         if isinstance(own, str) and spelling_key(own) == spelling_key(title):
             return True
         return not has_date(note.stem) and all(map(_NO_WORD.fullmatch, _WORD.findall(note.stem)))
 
     @cached_property
-    def _moves(self) -> dict[str, list[RenamedFile]]:
-        """The renames, the newest first, by the old path without case."""
-        moves: dict[str, list[RenamedFile]] = defaultdict(list)
-        for rename in self.survey.settings.renames():
-            moves[link_key(rename.old)].append(rename)
-        return moves
+    def _moves(self) -> dict[str, str]:
+        """The new path of each renamed file, the last one, by the old path without case."""
+        return {link_key(old): new for old, new in reversed(self.survey.settings.renames())}
 
     @cached_property
     def _old_names(self) -> dict[str, list[str]]:
@@ -221,7 +217,7 @@ class NameEvidence:
     def _renamed(self, lost: LostLink) -> Match | None:
         """Return the present path of the only file that had this name.
 
-        It is certain if git saw the link before it saw the rename, and nothing but the rename.
+        That is never certain: the name may have been that of a draft, or be in use again.
         """
         name = f"{link_key(lost.name)}.md"
         olds = [
@@ -229,38 +225,23 @@ class NameEvidence:
             for old in self._old_names.get(name.rpartition("/")[2], [])
             if old == name or old.endswith(f"/{name}")
         ]
-        files = {file: renames for old in olds for file, renames in self._followed(old)}
+        files = {file for file in map(self._followed, olds) if file is not None}
         if len(files) != 1:
             return None
-        ((file, renames),) = files.items()
-        is_certain = (
-            len(olds) == 1
-            and all(rename.commit for rename in renames)
-            and len(self._moves[olds[0]]) == 1
-            and not _name_other_things(lost.last_name, file.stem)
-            and self._had_link(lost, renames[0])
-        )
-        return Match(file, "the note had this name before it was renamed", is_certain)
+        return Match(files.pop(), "the note had this name before it was renamed", False)
 
-    def _followed(self, old: str) -> Iterator[tuple[VaultPath, list[RenamedFile]]]:
-        """Yield the file that was renamed from `old`, over all later renames, if it is there."""
-        renames: list[RenamedFile] = []
+    def _followed(self, old: str) -> VaultPath | None:
+        """Return the file that was renamed from `old`, over all later renames, if it is there."""
         path = old
-        while self._moves.get(link_key(path)) and len(renames) < len(self._moves):
-            renames.append(self._moves[link_key(path)][0])
-            path = renames[-1].new
+        for _ in self._moves:
+            if link_key(path) not in self._moves:
+                break
+            path = self._moves[link_key(path)]
         try:
             entry = self.survey.view.locate(parse(path, PathUse.READ))
         except PathRefused:
-            return
-        if entry is not None and entry.kind == "file":
-            yield entry.path, renames
-
-    def _had_link(self, lost: LostLink, rename: RenamedFile) -> bool:
-        """Return whether a note had its link before a file was renamed."""
-        before = self.survey.settings.text_before(rename.commit, lost.source.text)
-        name = link_key(lost.name)
-        return any(link_key(unresolved_name(link.target)) == name for link in links_in(before))
+            return None
+        return entry.path if entry is not None and entry.kind == "file" else None
 
 
 def attachment_key(name: str) -> str:
@@ -278,15 +259,15 @@ def _fits(lost: LostLink, file: VaultPath, actual: str) -> bool:
 def _is_same(name: str, actual: str) -> bool:
     """Return whether two names with one spelling key are one name.
 
-    They are not if one word differs in more than case ("Re-sign" and "Resign", ".NET" and "Net"),
-    has an emoji in one of them ("Log"), or is written with ß.
+    They are not if a word differs in more than case ("Re-sign" and "Resign") or is written with ß,
+    or if one of them has a sign ("-10"). Of a single word, punctuation counts, too (".NET").
     """
     if ("ß" in name.lower()) != ("ß" in actual.lower()):
         return False
-    words, own_words = _words(name), _words(actual)
-    if min(len(words), len(own_words)) == 1:
-        return _folded(name) == _folded(actual)
-    return words == own_words or len(spelling_key(name)) >= _LONG
+    if _SIGNS.findall(name) != _SIGNS.findall(actual):
+        return False
+    words = _words(name)
+    return words == _words(actual) and (len(words) > 1 or _folded(name) == _folded(actual))
 
 
 def _folded(name: str) -> str:
@@ -305,12 +286,6 @@ def _have_other_emoji(name: str, actual: str) -> bool:
 
 def _emoji(name: str) -> list[str]:
     return [character for character in name if unicodedata.category(character) == "So"]
-
-
-def _name_other_things(name: str, actual: str) -> bool:
-    """Return whether names have words in common, and each has one that the other has not."""
-    words, own_words = set(_words(name)), set(_words(actual))
-    return bool(words & own_words and words - own_words and own_words - words)
 
 
 def _digits(name: str) -> str:

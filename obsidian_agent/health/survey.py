@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -39,20 +39,12 @@ class PropertyRule(
     values: tuple[str, ...] = ()
 
 
-class RenamedFile(NamedTuple):
-    """A renamed file. `commit` is the one of git that renamed it without another change, or ""."""
-
-    old: str
-    new: str
-    commit: str = ""
-
-
 class HealthSettings(Struct, frozen=True, kw_only=True):
     """The settings that checks depend on, apart from the files.
 
     `property_rules` are the vault's own.
-    `renames` returns the renamed files, the newest first, from the journal and from git,
-    `text_before` the content of a file before a commit, and `old_versions` its earlier contents.
+    `renames` returns the old and new paths of renamed files, the newest first, from the journal and
+    from git, and `old_versions` the earlier contents of a file.
     `templates` is the folder of templates, "" if there is none. `new_notes` is the folder in which
     Obsidian creates a note for a link without one, None for that of the note with the link, and
     `daily_notes` the one for days by their date, "" if it is no other. `daily_folder` is the folder
@@ -67,8 +59,7 @@ class HealthSettings(Struct, frozen=True, kw_only=True):
     daily_folder: str = ""
     property_types: Mapping[str, str] = field(default_factory=dict)
     property_rules: tuple[PropertyRule, ...] = ()
-    renames: Callable[[], list[RenamedFile]] = list
-    text_before: Callable[[str, str], bytes] = lambda commit, path: b""
+    renames: Callable[[], list[tuple[str, str]]] = list
     old_versions: Callable[[str], list[bytes]] = lambda path: []
     read_day: ReadDay = lambda text: None
     stale_days: int = 730

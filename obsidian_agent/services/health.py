@@ -17,7 +17,7 @@ from msgspec.json import decode
 
 from obsidian_agent.errors import ConfigError, JournalError, VaultError
 from obsidian_agent.health.finding import KINDS, FindingKind, HealthReport
-from obsidian_agent.health.survey import RULES_FILE, HealthSettings, PropertyRule, RenamedFile
+from obsidian_agent.health.survey import RULES_FILE, HealthSettings, PropertyRule
 from obsidian_agent.journal.reader import JournalReader
 from obsidian_agent.journal.state_folder import find
 from obsidian_agent.services.run_context import note_settings
@@ -44,15 +44,12 @@ _GIT: Final = (
 _GIT_VERSIONS: Final = ("log", "--no-ext-diff", "--format=%H", f"--max-count={_MAX_VERSIONS}")
 _GIT_LOG: Final = (
     "log", "--no-ext-diff", "--no-textconv", "--diff-filter=R", "-M", "--name-status",
-    "--format=%H", "-z", "--relative", "--", ".",
+    "--format=", "-z", "--relative", "--", ".",
 )  # fmt: skip
 """Lists renames and starts no program that the repository names."""
 
 _ISO_DAY: Final = "YYYY-MM-DD"
 """The format of daily notes with which their names are days as links have them."""
-
-_SAME_TEXT: Final = "R100"
-"""The status of a file that was renamed and not changed."""
 
 
 class _Rules(Struct, forbid_unknown_fields=True):
@@ -69,7 +66,7 @@ def health_settings(store: VaultStore, state: Path, now: datetime) -> HealthSett
 
         return parse_day(text, now.date())
 
-    def renames() -> list[RenamedFile]:
+    def renames() -> list[tuple[str, str]]:
         return [*_journal_renames(state, store), *git_renames(store.real_path)]
 
     notes = note_settings(store.obsidian_config)
@@ -82,7 +79,6 @@ def health_settings(store: VaultStore, state: Path, now: datetime) -> HealthSett
         property_types=_property_types(store.obsidian_config("types")),
         property_rules=_property_rules(store),
         renames=renames,
-        text_before=lambda commit, path: _git_text(store.real_path, f"{commit}^", path) or b"",
         old_versions=lambda path: old_versions(state, store, path),
         read_day=read_day,
     )
@@ -120,35 +116,26 @@ def _property_types(document: object) -> dict[str, str]:
     return {name.lower(): kind for name, kind in types.items() if isinstance(kind, str)}
 
 
-def _journal_renames(state: Path, store: VaultStore) -> list[RenamedFile]:
+def _journal_renames(state: Path, store: VaultStore) -> list[tuple[str, str]]:
     try:
         with JournalReader.open(state, store) as journal:
             entries = journal.history(_MAX_RUNS)
     except JournalError:
         return []
     return [
-        RenamedFile(*pair)
-        for entry in entries
-        if not entry.undone
-        for pair in entry.effects.renamed
+        (old, new) for entry in entries if not entry.undone for old, new in entry.effects.renamed
     ]
 
 
-def git_renames(vault: str) -> list[RenamedFile]:
+def git_renames(vault: str) -> list[tuple[str, str]]:
     """Return the renames that git knows, the newest first; none without git or a repository."""
     output = _git(vault, *_GIT_LOG)
     if output is None:
         return []
     fields = iter(output.decode("utf-8", "surrogateescape").split("\0"))
-    renames: list[RenamedFile] = []
-    commit = ""
-    for field in map(str.strip, fields):
-        if re.fullmatch(r"R\d+", field):
-            old, new = next(fields, ""), next(fields, "")
-            renames.append(RenamedFile(old, new, commit if field == _SAME_TEXT else ""))
-        elif field:
-            commit = field
-    return renames
+    return [
+        (next(fields, ""), next(fields, "")) for field in fields if re.fullmatch(r"R\d+", field)
+    ]
 
 
 def _git(vault: str, *args: str) -> bytes | None:

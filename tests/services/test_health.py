@@ -32,26 +32,10 @@ def test_git_tells_renames_newest_first(make_vault: MakeVault) -> None:
         git(root, "mv", old, new)
     git(root, "commit", "-qm", "x")
     renames = git_renames(root)
-    assert [(rename.old, rename.new) for rename in renames] == [
+    assert renames == [
         ("Two words.md", "Sub/Three.md"),
         ("Ünë.md", "Two words.md"),
     ]
-
-
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_git_has_the_text_before_a_rename(make_vault: MakeVault, tmp_path: Path) -> None:
-    store = make_vault({"A.md": "[[Old]]", "Old.md": "some text\nmore text\n"})
-    root = store.real_path
-    git(root, "init", "-q")
-    git(root, "add", ".")
-    git(root, "commit", "-qm", "x")
-    git(root, "mv", "Old.md", "New.md")
-    Path(root, "A.md").write_text("later", "utf-8")
-    git(root, "commit", "-qam", "x")
-    settings = health_settings(store, tmp_path / "state", NOW)
-    (rename,) = settings.renames()
-    assert rename.commit
-    assert settings.text_before(rename.commit, "A.md") == b"[[Old]]"
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
