@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.health.conflict_marks import has_conflicts
-from obsidian_agent.health.names import has_placeholder, is_date, is_day, period
+from obsidian_agent.health.names import is_date, is_day, period
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.health.texts import SIMILAR, is_empty, words_of
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_block
@@ -228,11 +228,8 @@ def _broken_properties(data: bytes) -> str:
     front = find_frontmatter(text)
     if front is None:
         return ""
-    block = text[front.content_start : front.content_end]
-    if has_placeholder(block):
-        return ""
     try:
-        read_block(block)
+        read_block(text[front.content_start : front.content_end])
     except VaultError as error:
         return error.message
     return ""

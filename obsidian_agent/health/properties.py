@@ -23,7 +23,7 @@ from obsidian_agent.health.finding import (
     excerpt,
     note_count,
 )
-from obsidian_agent.health.names import has_placeholder, is_day, without_accents
+from obsidian_agent.health.names import is_day, without_accents
 from obsidian_agent.health.survey import RULES_FILE, PropertyRule, ReadDay, VaultSurvey
 from obsidian_agent.vault.index.index import tag_key, tag_within
 from obsidian_agent.vault.paths.path import VaultPath
@@ -166,17 +166,9 @@ def _uses_by_key(survey: VaultSurvey) -> dict[str, list[_Use]]:
     uses: dict[str, list[_Use]] = defaultdict(list)
     for note in survey.notes:
         for name, value in survey.facts[note].properties.items():
-            if name.lower() not in _OWN and not _is_unset(value):
+            if name.lower() not in _OWN and value not in (None, "", []):
                 uses[name.lower()].append(_Use(note, name, value))
     return uses
-
-
-def _is_unset(value: Any) -> bool:
-    """Return whether a value is empty, or one that a template fills in."""
-    if isinstance(value, dict):
-        # Without quotes, YAML reads {{date}} as a map within a map.
-        return any(key.startswith("{") for key in value)
-    return value in (None, "", []) or (isinstance(value, str) and has_placeholder(value))
 
 
 def _obsidian_rules(survey: VaultSurvey) -> list[PropertyRule]:

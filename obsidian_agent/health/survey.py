@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from functools import cached_property
@@ -10,7 +11,8 @@ from typing import Final
 from msgspec import Struct, field
 
 from obsidian_agent.health.conflict_names import ConflictCopy, copies_among
-from obsidian_agent.vault.index.digest import body_of
+from obsidian_agent.health.texts import is_form
+from obsidian_agent.vault.index.digest import HAS_PLACEHOLDERS, body_of
 from obsidian_agent.vault.index.index import Facts, VaultIndex
 from obsidian_agent.vault.links.resolve import LinkResolver, is_relative
 from obsidian_agent.vault.markdown.canvas import CANVAS
@@ -19,6 +21,10 @@ from obsidian_agent.vault.views.view import VaultView
 
 ReadDay = Callable[[str], date | None]
 """A reader of a day in words, such as "3 March 2026"."""
+
+_TEMPLATES: Final = re.compile(
+    r"template|vorlage|plantilla|modèle|szablon|шаблон|テンプレ|模板|템플릿", re.IGNORECASE
+)
 
 RULES_FILE: Final = ".obsidian-agent/properties.json"
 """The file in which a vault has its own rules for properties."""
@@ -93,12 +99,22 @@ class VaultSurvey:
         return [note for note in self.index.notes(ROOT) if self.is_examined(note)]
 
     @cached_property
+    def templates(self) -> set[VaultPath]:
+        """The notes in folders of templates, and those with properties or a title to fill in."""
+        notes = list(self.index.notes(ROOT))
+        marked = [note for note in notes if self.facts[note].digest.flags & HAS_PLACEHOLDERS]
+        folders = {self.settings.templates, *(_template_folder(note) for note in marked)} - {""}
+        forms = {note for note in marked if is_form(self.index.text(note))}
+        prefixes = tuple(f"{folder}/" for folder in folders)
+        return forms | {note for note in notes if note.text.startswith(prefixes)}
+
+    @cached_property
     def copies(self) -> dict[VaultPath, ConflictCopy]:
         """The conflict copies of files. They are settled by being merged, and by nothing else."""
         return copies_among(self.files, self._body)
 
     def _body(self, file: VaultPath) -> bytes:
-        has_versions = file.is_note and not self.is_template(file)
+        has_versions = file.is_note and file not in self.templates
         return body_of(self.index.text(file)) if has_versions else b""
 
     @cached_property
@@ -145,9 +161,11 @@ class VaultSurvey:
 
     def is_examined(self, file: VaultPath) -> bool:
         """Return whether a file is neither a template nor a conflict copy."""
-        return not self.is_template(file) and file not in self.copies
+        return file not in self.templates and file not in self.copies
 
-    def is_template(self, note: VaultPath) -> bool:
-        """Return whether a note lies in the folder of templates."""
-        folder = self.settings.templates
-        return bool(folder) and note.text.startswith(f"{folder}/")
+
+def _template_folder(note: VaultPath) -> str:
+    """Return the outermost folder around a note whose name is that of one for templates, or ""."""
+    names = note.parent.parts
+    ends = (end for end, name in enumerate(names, 1) if _TEMPLATES.search(name))
+    return "/".join(names[: next(ends, 0)])

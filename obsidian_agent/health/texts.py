@@ -7,12 +7,16 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
+from obsidian_agent.errors import Problem
+from obsidian_agent.health.names import has_placeholder
+from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.index.digest import BLANKS, BOM, MIN_PROSE, body_of, body_start
 from obsidian_agent.vault.links.spelling import spelling_key
 
 SIMILAR: Final = 0.9
 """Share of words that near-identical texts have in common."""
 _HEADING: Final = re.compile(rb"#{1,6}(?:[ \t]+(?P<text>[^\n]*?))?[ \t#]*")
+TITLE: Final = re.compile(r"^# +(.+?)[ \t#]*\r?$", re.MULTILINE)
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -29,6 +33,16 @@ def is_empty(data: bytes, name: str, properties: Mapping[str, Any]) -> bool:
         return all(value in (None, "", []) for value in properties.values())
     # Properties that cannot be read are a text, too.
     return not data[: body_start(data)].removeprefix(BOM).strip(BLANKS + b"-")
+
+
+def is_form(data: bytes | Problem) -> bool:
+    """Return whether the properties or the title of a note are filled in later."""
+    if isinstance(data, Problem):
+        return False
+    text = data.decode("utf-8", "replace")
+    front, title = find_frontmatter(text), TITLE.search(text)
+    head = text[: front.body_start] if front is not None else ""
+    return has_placeholder(head + title[1] if title is not None else head)
 
 
 def words_of(body: bytes) -> Counter[str]:

@@ -11,15 +11,13 @@ from typing import Final, NamedTuple
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
-from obsidian_agent.health.names import has_date, has_placeholder, is_date
+from obsidian_agent.health.names import has_date, is_date
 from obsidian_agent.health.survey import VaultSurvey
-from obsidian_agent.health.texts import is_empty
-from obsidian_agent.vault.frontmatter.properties import find_frontmatter
+from obsidian_agent.health.texts import TITLE, is_empty
 from obsidian_agent.vault.links.mentions import mention_pattern, with_links
 from obsidian_agent.vault.paths.path import VaultPath
 
 _WORD: Final = re.compile(r"\w+")
-_TITLE: Final = re.compile(r"^# +(.+?)[ \t#]*\r?$", re.MULTILINE)
 _BLANKS: Final = bytes(
     byte if byte >= 128 or chr(byte).isalnum() or byte == ord("_") else ord(" ")
     for byte in range(256)
@@ -66,14 +64,13 @@ def unlinked_notes(survey: VaultSurvey) -> Iterator[HealthFinding]:
     Empty notes, conflict copies, templates, and periodic notes that mention nothing are left out.
     """
     unlinked = {
-        note: text
+        note: _text(data)
         for note in survey.notes
         if not survey.backlinks.get(note)
         and not any(file.is_note and file != note for file in survey.linked_files(note))
         and not any(file.suffix == ".canvas" for file in survey.linked_files(note))
         and isinstance(data := survey.index.text(note), bytes)
         and not is_empty(data, note.stem, survey.facts[note].properties)
-        and not _is_form(text := _text(data))
     }
     mentions = _Mentions(survey, unlinked)
     by_note = mentions.by_note() if unlinked else {}
@@ -111,14 +108,6 @@ def _link(mention: _Mention) -> RepairChoice:
 
 def _text(data: bytes | Problem) -> str:
     return data.decode("utf-8", "replace") if isinstance(data, bytes) else ""
-
-
-def _is_form(text: str) -> bool:
-    """Return whether a text is a template outside of their folder, by its properties or title."""
-    front = find_frontmatter(text)
-    title = _TITLE.search(text)
-    head = text[: front.body_start] if front is not None else ""
-    return has_placeholder(head + title[1] if title is not None else head)
 
 
 class _Mentions:
@@ -180,7 +169,7 @@ class _Mentions:
         """Return the specific names of all notes, and the titles of those without links."""
         names = []
         for note in self._survey.notes:
-            title = _TITLE.search(self._unlinked.get(note, ""))
+            title = TITLE.search(self._unlinked.get(note, ""))
             texts = [note.stem, *self._survey.facts[note].aliases, *([title[1]] if title else ())]
             for text in dict.fromkeys(text.strip() for text in texts):
                 if _is_specific(text):

@@ -196,6 +196,22 @@ def test_placeholders_and_templates_are_no_damage(found: Examine) -> None:
     assert (finding.path, finding.evidence) == ("B.md", "")
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"T/Day.md": "---\naliases: [New day]\n---\nx"},
+        {"Meta/Plantillas/P/Day.md": "---\naliases: [New day]\n---\n{{fecha}}"},
+        {"Templates/Day.md": "---\naliases: [New day]\n---\nx", "Templates/x.md": "<% a %>"},
+        {"Day.md": "---\naliases: [New day]\ndate: <% date %>\n---\nx"},
+    ],
+)
+def test_templates_are_known_by_their_folders_and_their_placeholders(
+    found: Examine, files: dict[str, str]
+) -> None:
+    (finding,) = found({"B.md": "[[A]] [[New day]]", "A.md": "x", **files}, templates="T")
+    assert (finding.path, finding.evidence) == ("B.md", "")
+
+
 @pytest.mark.parametrize("name", ["Plan (Conflicted copy Mac 202608021200)", "Plan 2"])
 def test_a_conflict_copy_is_no_note_of_its_own(found: Examine, name: str) -> None:
     text = f"---\naliases: [Big plan]\n---\nGarden work. {PROSE}[[x]]\n- [ ] Ask 📅 2026-11-01\n"
