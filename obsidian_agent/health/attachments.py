@@ -23,7 +23,11 @@ _EXTENSION: Final = re.compile(
 
 def unused_attachments(survey: VaultSurvey) -> Iterator[HealthFinding]:
     """Yield the attachments that no note, canvas or base links to, embeds or mentions."""
-    candidates = [file for file in survey.files if file.suffix.lower() in ATTACHMENTS]
+    candidates = [
+        file
+        for file in survey.files
+        if file.suffix.lower() in ATTACHMENTS and not survey.settings.is_excluded(file.text)
+    ]
     if not candidates:
         return
     used = set().union(*map(survey.linked_files, survey.targets))

@@ -30,6 +30,8 @@ def conflict_copies(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFin
     """Yield conflict copies of files, and notes with git's conflict marks."""
     merges = CopyMerges(survey)
     for file, copy in survey.copies.items():
+        if survey.settings.is_excluded(file.text):
+            continue
         original = copy.original
         repair, reason = None, f"named as {copy.service} names conflicts"
         if original is not None:

@@ -34,7 +34,9 @@ def unresolved_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
 
 
 def _lost_links(survey: VaultSurvey) -> Iterator[LostLink]:
-    for source in filter(survey.is_examined, survey.sources):
+    for source in filter(survey.is_linkable, survey.sources):
+        if survey.settings.is_excluded(source.text):
+            continue
         targets = {
             target
             for target, file in survey.targets[source].items()

@@ -86,7 +86,7 @@ class NameEvidence:
         # In "Q/A" the slash is no folder.
         if "/" in lost.name and len(name) > 1:
             for file in self.survey.index.files_named(target_name(lost.link.target)):
-                if file.is_note and self.survey.is_examined(file):
+                if file.is_note and self.survey.is_linkable(file):
                     fits = folder_fits(lost.link.target, lost.source, file)
                     yield Match(file, "the same name in another folder", fits)
         key = spelling_key(name)
@@ -146,14 +146,14 @@ class NameEvidence:
     @cached_property
     def _spellings(self) -> dict[str, list[VaultPath]]:
         notes: dict[str, list[VaultPath]] = defaultdict(list)
-        for note in self.survey.notes:
+        for note in self.survey.linkable:
             notes[spelling_key(note.stem)].append(note)
         return notes
 
     @cached_property
     def _aliases(self) -> dict[str, list[tuple[VaultPath, str]]]:
         aliases: dict[str, list[tuple[VaultPath, str]]] = defaultdict(list)
-        for note in self.survey.notes:
+        for note in self.survey.linkable:
             for alias in self.survey.facts[note].aliases:
                 aliases[spelling_key(alias)].append((note, alias))
         return aliases
@@ -162,7 +162,7 @@ class NameEvidence:
     def _plain_names(self) -> dict[str, dict[str, list[VaultPath]]]:
         """The notes by their names and aliases, by what never counts as similar in those."""
         names: dict[str, dict[str, list[VaultPath]]] = defaultdict(dict)
-        for note in self.survey.notes:
+        for note in self.survey.linkable:
             for name in (note.stem, *self.survey.facts[note].aliases):
                 key = without_accents(spelling_key(name))
                 names[_digits(name)].setdefault(key, []).append(note)
@@ -172,7 +172,7 @@ class NameEvidence:
     def _titles(self) -> dict[str, list[tuple[VaultPath, str]]]:
         """The notes by their first heading, if it is of the first level."""
         titles: dict[str, list[tuple[VaultPath, str]]] = defaultdict(list)
-        for note in self.survey.notes:
+        for note in self.survey.linkable:
             if title := self._title(note):
                 titles[spelling_key(title)].append((note, title))
         return titles

@@ -54,7 +54,8 @@ class HealthSettings(Struct, frozen=True, kw_only=True):
     `templates` is the folder of templates, "" if there is none. `new_notes` is the folder in which
     Obsidian creates a note for a link without one, None for that of the note with the link, and
     `daily_notes` the one for days by their date, "" if it is no other. `daily_folder` is the folder
-    of the daily notes, whatever their names.
+    of the daily notes, whatever their names. `is_excluded` tests the path of a file by Obsidian's
+    setting “Excluded files”.
     `property_types` are Obsidian's own, by lower-case name.
     """
 
@@ -63,6 +64,7 @@ class HealthSettings(Struct, frozen=True, kw_only=True):
     new_notes: str | None = ""
     daily_notes: str = ""
     daily_folder: str = ""
+    is_excluded: Callable[[str], bool] = lambda path: False
     property_types: Mapping[str, str] = field(default_factory=dict)
     property_rules: tuple[PropertyRule, ...] = ()
     renames: Callable[[], list[tuple[str, str]]] = list
@@ -94,9 +96,14 @@ class VaultSurvey:
         return LinkResolver(self.files)
 
     @cached_property
+    def linkable(self) -> list[VaultPath]:
+        """All notes that a link may mean: neither templates nor conflict copies."""
+        return [note for note in self.index.notes(ROOT) if self.is_linkable(note)]
+
+    @cached_property
     def notes(self) -> list[VaultPath]:
-        """All notes that are neither templates nor conflict copies."""
-        return [note for note in self.index.notes(ROOT) if self.is_examined(note)]
+        """The linkable notes without those that Obsidian excludes, which have no findings."""
+        return [note for note in self.linkable if not self.settings.is_excluded(note.text)]
 
     @cached_property
     def templates(self) -> set[VaultPath]:
@@ -159,7 +166,7 @@ class VaultSurvey:
                     counts[file] = counts.get(file, 0) + 1
         return counts
 
-    def is_examined(self, file: VaultPath) -> bool:
+    def is_linkable(self, file: VaultPath) -> bool:
         """Return whether a file is neither a template nor a conflict copy."""
         return file not in self.templates and file not in self.copies
 

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -15,13 +15,14 @@ from typing import Any, Final
 from msgspec import MsgspecError, Struct
 from msgspec.json import decode
 
-from obsidian_agent.errors import ConfigError, JournalError, VaultError
+from obsidian_agent.errors import ConfigError, JournalError, ToolError, VaultError
 from obsidian_agent.health.finding import KINDS, FindingKind, HealthReport
 from obsidian_agent.health.survey import RULES_FILE, HealthSettings, PropertyRule
 from obsidian_agent.journal.reader import JournalReader
 from obsidian_agent.journal.state_folder import find
 from obsidian_agent.services.run_context import note_settings
 from obsidian_agent.state_files import replace_file
+from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import app_path
 from obsidian_agent.vault.transaction.actions import PutFile
@@ -70,12 +71,15 @@ def health_settings(store: VaultStore, state: Path, now: datetime) -> HealthSett
         return [*_journal_renames(state, store), *git_renames(store.real_path)]
 
     notes = note_settings(store.obsidian_config)
+    document = store.obsidian_config("app")
+    app = document if isinstance(document, dict) else {}
     return HealthSettings(
         now=now,
         templates=notes.templates,
         daily_notes=notes.daily_folder if notes.daily_format == _ISO_DAY else "",
         daily_folder=notes.daily_folder,
-        new_notes=_new_notes(store.obsidian_config("app")),
+        new_notes=_new_notes(app),
+        is_excluded=_exclusion(app),
         property_types=_property_types(store.obsidian_config("types")),
         property_rules=_property_rules(store),
         renames=renames,
@@ -84,15 +88,39 @@ def health_settings(store: VaultStore, state: Path, now: datetime) -> HealthSett
     )
 
 
-def _new_notes(document: object) -> str | None:
+def _new_notes(settings: Mapping[str, object]) -> str | None:
     """Return the folder of Obsidian's setting “Default location for new notes”."""
-    settings = document if isinstance(document, dict) else {}
     location, folder = settings.get("newFileLocation"), settings.get("newFileFolderPath")
     if location == "current":
         return None
     if location == "folder" and isinstance(folder, str):
         return folder.strip().strip("/")
     return ""
+
+
+def _exclusion(settings: Mapping[str, object]) -> Callable[[str], bool]:
+    """Return the test of a path by Obsidian's setting “Excluded files”.
+
+    Each filter is the beginning of a path or, between slashes, a regular expression.
+    """
+    filters = settings.get("userIgnoreFilters")
+    beginnings: list[str] = []
+    patterns: list[TimedPattern] = []
+    for text in filters if isinstance(filters, list) else ():
+        if not isinstance(text, str) or not text:
+            continue
+        if re.fullmatch(r"/.+/", text) is None:
+            beginnings.append(text)
+            continue
+        with contextlib.suppress(ToolError):
+            patterns.append(compile_pattern(text[1:-1], literal=False, case_sensitive=True))
+
+    def is_excluded(path: str) -> bool:
+        with contextlib.suppress(ToolError):
+            return path.startswith((*beginnings,)) or any(one.search(path) for one in patterns)
+        return False
+
+    return is_excluded
 
 
 def _property_rules(store: VaultStore) -> tuple[PropertyRule, ...]:

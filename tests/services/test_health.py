@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.health.finding import HealthFinding, HealthReport
+from obsidian_agent.health.report import examine
 from obsidian_agent.services.health import HealthRecord, git_renames, health_settings, old_versions
+from obsidian_agent.vault.views.disk import DiskView
 from support import MakeVault
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
@@ -68,6 +70,25 @@ def test_the_folder_of_new_notes_is_that_of_obsidian(
 
 def test_a_vault_without_git_has_no_renames(make_vault: MakeVault) -> None:
     assert git_renames(make_vault({"A.md": ""}).real_path) == []
+
+
+def test_files_that_obsidian_excludes_have_no_findings(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    lost = "---\naliases: [Ada L]\n---\n[[nowhere]]"
+    files = {
+        ".obsidian/app.json": r'{"userIgnoreFilters": ["Archive/", "/^Old\\d/", "/(/", 3, ""]}',
+        "Archive/A (conflicted copy 2024-01-01 120000).md": lost,
+        "Archive/A.md": lost,
+        "Archive/x.png": "x",
+        "Old1/B.md": lost,
+        "A.md": "[[Ada L]]",
+    }
+    store = make_vault(files)
+    settings = health_settings(store, tmp_path / "state", NOW)
+    link, unlinked = examine(DiskView(store), settings).findings
+    assert (link.path, unlinked.path) == ("A.md", "A.md")
+    assert link.evidence == "2 notes: an alias of that note"
 
 
 def test_ignored_findings_and_the_trend_are_kept(make_vault: MakeVault, tmp_path: Path) -> None:
