@@ -36,7 +36,7 @@ HAS_PLACEHOLDERS: Final = 32
 """Flag of a note with marks of values that are filled in later, as templates have them."""
 
 MAY_LACK_FENCE: Final = 64
-"""Flag of a note without properties that begins with a line of hyphens."""
+"""Flag of a note without properties that begins with hyphens."""
 
 MIN_PROSE: Final = 20
 """Characters without headings and empty list items below which equal texts mean nothing."""
@@ -46,7 +46,6 @@ BLANKS: Final = b" \t\r\n"
 _OPENING: Final = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n")
 _CLOSING: Final = re.compile(rb"---(?<![^\n]---)[ \t]*\r?(?:\n|\Z)")
 """The fences of properties, as `find_frontmatter` finds them in a decoded text."""
-_HYPHENS: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*--+[ \t]*\r?\n")
 _NAME: Final = re.compile(rb"^([^\s#:-][^:\n]*):", re.MULTILINE)
 _CONFLICT_MARKS: Final = (b"<<<<<<<", b"\n=======", b"\n>>>>>>>")
 
@@ -87,7 +86,7 @@ def digest(data: bytes) -> TextDigest:
     is_line = b"\n" not in body and body[:1] in (b"", b"#")
     flags |= MAY_BE_EMPTY if is_line else 0
     flags |= HAS_PLACEHOLDERS if b"{{" in data or b"<%" in data else 0
-    flags |= MAY_LACK_FENCE if not start and _HYPHENS.match(data) else 0
+    flags |= MAY_LACK_FENCE if not start and body.startswith(b"--") else 0
     flags |= HAS_MARKS if all(mark in data for mark in _CONFLICT_MARKS) else 0
     return TextDigest(flags, crc32(body), _pieces(body), _due_tasks(data))
 
