@@ -183,14 +183,14 @@ class NoteSet(Struct, frozen=True):
         """Return the description as it is typed, for `values.read_set`."""
         return " ".join(map(_term_query, self.terms)) or "*"
 
-    def paths(self, around: Surroundings) -> tuple[str, ...]:
-        """Return the matching notes. May block.
+    def paths(self, around: Surroundings, kind: str = "notes") -> tuple[str, ...]:
+        """Return the matching notes, or files of a kind of `vault.find`. May block.
 
         Raise `ObsidianAgentError` if a note or folder of the description does not exist.
         """
         where = json.loads(json.dumps(self.condition()).replace(ACTIVE, around.active_file or ""))
         proposal = TOOLS["vault.find"].propose(
-            TOOLS["vault.find"].input.model_validate({"where": where}),
+            TOOLS["vault.find"].input.model_validate({"where": where, "kind": kind}),
             ToolContext(around.view, around.view, around.context),
         )
         return tuple(

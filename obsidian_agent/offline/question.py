@@ -21,7 +21,7 @@ from obsidian_agent.offline.days import Period
 from obsidian_agent.offline.filling import Filling
 from obsidian_agent.offline.names import NameKind
 from obsidian_agent.offline.note_set import Key, NoteSet, Op, Term, note_name, plain
-from obsidian_agent.offline.recipe import AnswerFrom, Recipe
+from obsidian_agent.offline.recipe import Asked, Recipe
 from obsidian_agent.offline.sentence import MEASURED, NameMatch, Sentence, comparing, is_within
 from obsidian_agent.offline.words import (
     JOINED,
@@ -37,7 +37,8 @@ from obsidian_agent.tools.search.conditions import day_of
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 
 Measure = Literal["values", "sum", "average", "highest", "lowest"]
-Order = Literal["newest", "oldest", "longest", "shortest", "most linked"]
+Order = Literal["newest", "oldest", "longest", "shortest", "words", "most linked"]
+Part = Literal["tags", "headings", "properties"]
 
 _ASKING_WORDS: Final = "which what list find show count note have all when here daily"
 _TASK_WORDS: Final = "task open done due overdue date today week month year before since left"
@@ -101,9 +102,9 @@ _QUESTION: Final = Recipe(
     title="Question",
     subject="Find",
     description=" ".join(QUESTION_WORDS),
-    answer=AnswerFrom(),
+    answer="notes",
     inputs={"notes": {"kind": "notes", "optional": True}},
-    plan={"goal": "", "steps": []},
+    plan={"goal": ""},
 )
 """The form behind every question: a description of notes."""
 
@@ -127,6 +128,7 @@ class TaskQuery(Struct, frozen=True):
     status: Literal["open", "done", "all"] = "open"
     after: str | None = None
     before: str | None = None
+    tag: str | None = None
     is_dated: bool = False
     """True if only tasks with a date are asked for."""
 
@@ -135,7 +137,13 @@ class DayQuery(Struct, frozen=True):
     """The days of the notes, the last one first."""
 
 
-Query = NoteQuery | PropertyQuery | TaskQuery | DayQuery
+class PartQuery(Struct, frozen=True):
+    """What the notes consist of."""
+
+    part: Part
+
+
+Query = NoteQuery | PropertyQuery | TaskQuery | DayQuery | PartQuery
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -158,6 +166,28 @@ class Question(Struct, frozen=True, kw_only=True):
     def is_list(self) -> bool:
         """True if notes or tasks are listed, so that “none” is an answer."""
         return isinstance(self.query, NoteQuery | TaskQuery)
+
+
+def of_form(asked: Asked, values: Mapping[str, Any]) -> Question:
+    """Return the question that the form of a recipe asks."""
+    notes, note = values.get("notes") or NoteSet(), values.get("note")
+    if note is not None:
+        keys: Mapping[str, Key] = {"backlinks": "links-to", "links": "linked-from"}
+        notes = NoteSet((Term(keys.get(asked, "note"), note),))
+    query: Query = NoteQuery()
+    match asked:
+        case "newest" | "words":
+            query = NoteQuery(asked)
+        case "values":
+            query = PropertyQuery(values["property"], values["measure"])
+        case "tasks":
+            limits = {key: values.get(key) for key in ("after", "before", "tag")}
+            query = TaskQuery(values["status"], **limits)
+        case "tags" | "headings" | "properties":
+            query = PartQuery(asked)
+        case _:
+            pass
+    return Question(notes=notes, query=query)
 
 
 def read_question(parsed: Sentence) -> Question | None:

@@ -48,6 +48,21 @@ Subject = Literal[
 ]
 """The section of a recipe in the menu; macros are in `Saved`."""
 
+Asked = Literal[
+    "notes",
+    "newest",
+    "words",
+    "backlinks",
+    "links",
+    "values",
+    "tasks",
+    "tags",
+    "headings",
+    "properties",
+    "health",
+]
+"""What a question asks for; `question.of_form` makes it a query."""
+
 SUBJECTS: Final[tuple[Subject, ...]] = get_args(Subject)
 MAX_EXAMPLES: Final = 6
 """Examples of one recipe, so that a user can read them all."""
@@ -104,28 +119,11 @@ class Input(BaseModel, extra="forbid", frozen=True):
         return self.options.get(str(value), value)
 
 
-class AnswerFrom(BaseModel, extra="forbid", frozen=True):
-    """The format of the answer made from the outputs of a plan that only reads.
-
-    Outputs are referred to like `find.files`. The first line is the plan's goal with a number:
-    `count`, or the length of the list `items`. `item` is the template of a line, as in
-    `util.formatList`; `sources` the field of an item with a note's path, or `${name}` of an input.
-
-    With `health` the answer is the health report instead: about the kinds of findings in this
-    input, separated by spaces, or about all of them.
-    """
-
-    items: str = ""
-    item: str | None = None
-    count: str | None = None
-    sources: str | None = None
-    health: str | None = None
-
-
 class Recipe(BaseModel, extra="forbid", frozen=True):
-    """An action that needs no model. With `answer` it is a question, whose plan only reads.
+    """An action that needs no model. With `answer` it is a question, without steps.
 
-    `needs` lists the conditions for its use: a selection, an open note.
+    `needs` lists the conditions for its use: a selection, an open note. `uses` are the tools that
+    the plan of a model takes for the same question.
     """
 
     name: Annotated[str, StringConstraints(min_length=1)]
@@ -136,7 +134,8 @@ class Recipe(BaseModel, extra="forbid", frozen=True):
     one_of: tuple[str, ...] = ()
     """Inputs of which at least one needs a value other than its default, or nothing changes."""
     needs: tuple[Literal["selection", "activeFile"], ...] = ()
-    answer: AnswerFrom | None = None
+    answer: Asked | None = None
+    uses: tuple[str, ...] = ()
     inputs: Mapping[str, Input] = Field(default_factory=dict)
     """The inputs by name, in the order of the form."""
     phrases: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
@@ -145,10 +144,7 @@ class Recipe(BaseModel, extra="forbid", frozen=True):
     A sentence may have them in any order, and with the fillers of `reader` around them.
     """
     plan: dict[str, Any]
-    """A plan without parameters, which refers to the inputs.
-
-    Its version is the current one, its risk by default that of an answer or of a change.
-    """
+    """A plan without parameters, which refers to the inputs. Of a question it has only the goal."""
 
     @field_validator("inputs", mode="before")
     @classmethod
@@ -161,8 +157,7 @@ class Recipe(BaseModel, extra="forbid", frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _completed(cls, fields: Any) -> Any:
-        risk = "writes" if fields.get("answer") is None else "read-only"
-        plan = {"version": "1.0", "riskLevel": risk, **fields["plan"]}
+        plan = {"version": "1.0", "riskLevel": "writes", "steps": [], **fields["plan"]}
         return {**fields, "plan": plan}
 
     @property
@@ -186,8 +181,9 @@ class Recipe(BaseModel, extra="forbid", frozen=True):
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The tools of its steps, without repetitions."""
-        return tuple(dict.fromkeys(str(step["tool"]) for step in self.plan["steps"]))
+        """The tools of its steps, or of such a question, without repetitions."""
+        steps = (str(step["tool"]) for step in self.plan["steps"])
+        return tuple(dict.fromkeys((*self.uses, *steps)))
 
 
 @cache

@@ -2,8 +2,8 @@
 
 A sentence that is, word for word, an example of one recipe becomes its plan or answer. Any other
 sentence leads to a choice of the most likely recipes, with the values that it contains filled in.
-The plans are validated, previewed and approved like any plan. A question is a plan that only reads:
-the answer is its dry run in words, and the first line states the query.
+The plans are validated, previewed and approved like any plan. A question has no plan: its form is a
+query, and the first line of the answer states that.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from obsidian_agent.offline.check import PASTED, doubts, value_doubts
 from obsidian_agent.offline.names import Surroundings, VaultNames
 from obsidian_agent.offline.note_set import ACTIVE, InvalidValue, NoteSet, Term
 from obsidian_agent.offline.reader import ExampleMatch, match_examples
-from obsidian_agent.offline.recipe import MAX_SUGGESTIONS, SLOT, AnswerFrom, Input, Recipe, packaged
+from obsidian_agent.offline.recipe import MAX_SUGGESTIONS, SLOT, Input, Recipe, packaged
 from obsidian_agent.offline.recipe_plan import fill
 from obsidian_agent.offline.values import (
     BLANK_VALUES,
@@ -55,7 +55,6 @@ from obsidian_agent.plan.policy import UNRESTRICTED, Policy
 from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.references import CONTEXT_NAMES
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.tools.core.filters import FilterContext, LinkWriter, ListTemplate, text_of
 from obsidian_agent.tools.core.tool import Tool
 from obsidian_agent.vault.paths.path import ROOT
 from obsidian_agent.vault.views.view import VaultView
@@ -66,8 +65,6 @@ if TYPE_CHECKING:
     from obsidian_agent.offline.search import Menu, RecipeSuggestion
     from obsidian_agent.services.macro import Macro
 
-MAX_LINES: Final = 200
-"""Lines of a list in an answer; further items are only counted."""
 MAX_TRIED: Final = 1_000
 """Notes of a set, or of the vault, up to which a candidate is tried before it is offered."""
 MAX_CONDITIONS: Final = 8
@@ -487,10 +484,11 @@ class OfflineTurn(Struct, frozen=True, dict=True):
             for described in values.values():
                 if isinstance(described, NoteSet) and self._count(described) == 0:
                     return Answer(f"No note matches: {described.text()}. Nothing was changed.")
-        plan = fill(recipe, values)
+        is_question = recipe.answer is not None
+        plan = None if is_question else fill(recipe, values)
         preview = None
-        if doubted or (certain and recipe.answer is None):
-            preview = self.tried(plan, self.planner.policy())
+        if doubted or (certain and not is_question):
+            preview = self.tried(plan, self.planner.policy()) if plan is not None else None
             sentences = doubts(
                 self.request.message,
                 self.around,
@@ -501,47 +499,22 @@ class OfflineTurn(Struct, frozen=True, dict=True):
             if sentences:
                 candidate = replace(self._candidate(recipe, values), doubts=sentences)
                 return NeedsInput(f"Is this what you mean? {candidate.doubt}", (candidate,))
-        if recipe.answer is None:
+        if plan is not None:
             return PlanReady(plan, preview=preview)
-        texts: dict[str, str] = {}
-        for name, value in (recipe.defaults | dict(values)).items():
-            text = form_text(recipe.inputs[name], value)
-            texts[name] = self.around.active_file or "" if text == ACTIVE else text
-        if recipe.answer.health is not None:
-            spec = recipe.inputs[recipe.answer.health]
-            return _health_answer(recipe.title, texts[spec.name], spec.options)
-        return self._answer(plan, recipe.answer, texts)
+        return self._answer(recipe, recipe.defaults | dict(values))
 
-    def _answer(
-        self, plan: ActionPlan, wording: AnswerFrom, texts: Mapping[str, str]
-    ) -> Answer | TurnFailed:
-        """Return the answer to a question and its source notes. The plan may change nothing."""
+    def _answer(self, recipe: Recipe, values: Mapping[str, Any]) -> Answer | TurnFailed:
+        if recipe.answer == "health":
+            spec = next(iter(recipe.inputs.values()))
+            return _health_answer(recipe.title, str(values[spec.name]), spec.options)
+        # Lazy: instructions do not need them.
+        from obsidian_agent.offline.question import of_form
+        from obsidian_agent.services.question_answer import answer_question
+
         try:
-            preview = dry_run(
-                plan.to_json(),
-                self.planner.tools,
-                Policy(allow_writes=False),
-                self.around.view,
-                self.request.context,
-            )
-        except PlanError as error:
-            return TurnFailed(error.problems[0], error.problems)
-        if preview.errors:
-            return TurnFailed(preview.errors[0], preview.errors)
-        items = _items(_value_at(preview.outputs, wording.items, texts))
-        count = _value_at(preview.outputs, wording.count, texts) if wording.count else len(items)
-        if not items and not count:
-            return Answer(f"{plan.goal}: nothing found.")
-        lines = [f"{plan.goal}: {text_of(count)}"]
-        if wording.item:
-            line = ListTemplate(
-                wording.item, FilterContext(LinkWriter(self.around.view), self.around.context.now)
-            )
-            lines += [line.fill(item, index) for index, item in enumerate(items[:MAX_LINES])]
-            if len(items) > MAX_LINES:
-                lines.append(f"… and {len(items) - MAX_LINES} more.")
-        sources = _sources(items, wording.sources, texts) if wording.sources else ()
-        return Answer("\n".join(lines), sources)
+            return answer_question(of_form(recipe.answer, values), self.around)
+        except ObsidianAgentError as error:
+            return TurnFailed(error.problem())
 
     def _candidate(
         self,
@@ -697,34 +670,3 @@ def _health_answer(title: str, value: str, labels: Mapping[str, str]) -> Answer:
         f"on the command line `obsidian-agent health{options}`."
     )
     return Answer(text, health=kinds)
-
-
-def _items(value: Any) -> list[Any]:
-    """Return the output that an answer lists as a list."""
-    if isinstance(value, dict):
-        return [{"key": key, "value": item} for key, item in value.items()]
-    if isinstance(value, list):
-        return value
-    return [] if value in (None, "") else [value]
-
-
-def _sources(items: list[Any], field: str, texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the paths of the source notes; a field `${name}` is the note of a parameter."""
-    if field.startswith("${"):
-        return (texts[field[2:-1]],)
-    values = (item.get(field) for item in items if isinstance(item, dict))
-    notes = (note for value in values for note in (value if isinstance(value, list) else [value]))
-    paths = (note.get("path") if isinstance(note, dict) else note for note in notes)
-    return tuple(dict.fromkeys(path for path in paths if isinstance(path, str)))
-
-
-def _value_at(outputs: Mapping[str, Any], path: str, texts: Mapping[str, str]) -> Any:
-    """Return the value at a path such as `find.files`, or `None`.
-
-    `${name}` in the path is the value of a parameter.
-    """
-    value: Any = outputs
-    for part in path.split("."):
-        key = texts.get(part[2:-1], part) if part.startswith("${") else part
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, assert_never
@@ -17,6 +17,8 @@ from obsidian_agent.offline.question import (
     DayQuery,
     NoteQuery,
     Order,
+    Part,
+    PartQuery,
     PropertyQuery,
     Question,
     TaskQuery,
@@ -35,7 +37,14 @@ MAX_LINES: Final = 200
 """Lines of a list in an answer; further items are only counted."""
 _DATE: Final = expression(r"\d{4}-\d{2}-\d{2}")
 _MOST: Final = 20
-"""Notes in an order, such as the newest ones."""
+"""Lines of notes in an order, such as the newest ones."""
+_ORDERED: Final[Mapping[Order, str]] = {
+    "newest": "last changed first",
+    "oldest": "longest unchanged first",
+    "longest": "longest first",
+    "shortest": "shortest first",
+    "most linked": "most linked first",
+}
 _MAX_VALUES: Final = 12
 """Existing values that are listed if no note has the one that is asked for."""
 
@@ -52,6 +61,8 @@ def answer_question(question: Question, around: Surroundings) -> Answer:
             title, count, lines, sources = query.tasks(tasks)
         case DayQuery():
             title, count, lines, sources = query.days()
+        case PartQuery(part):
+            title, count, lines, sources = query.parts(part)
         case _ as unreachable:
             assert_never(unreachable)
     prefix = ""
@@ -59,8 +70,10 @@ def answer_question(question: Question, around: Surroundings) -> Answer:
         prefix = "Yes: " if sources else "No: "
     if not sources:
         return Answer("\n".join([f"{prefix}{title}: nothing found.", *query.known_values()]))
-    more = [f"… and {len(lines) - MAX_LINES} more."] if len(lines) > MAX_LINES else []
-    text = "\n".join([f"{prefix}{title}: {count}", *lines[:MAX_LINES], *more])
+    is_ordered = isinstance(question.query, NoteQuery) and question.query.order is not None
+    most = _MOST if is_ordered else MAX_LINES
+    more = [f"… and {len(lines) - most:,} more."] if len(lines) > most else []
+    text = "\n".join([f"{prefix}{title}: {count}", *lines[:most], *more])
     return Answer(text, tuple(dict.fromkeys(sources)))
 
 
@@ -70,7 +83,9 @@ class _Query(Struct, frozen=True):
 
     @property
     def paths(self) -> list[VaultPath]:
-        paths = [parse(path, PathUse.READ) for path in self.notes.paths(self.around)]
+        is_linked = any(term.key == "linked-from" for term in self.notes.terms)
+        kind = "files" if is_linked else "notes"
+        paths = [parse(path, PathUse.READ) for path in self.notes.paths(self.around, kind)]
         return sorted(paths, key=lambda path: (path.stem.casefold(), path.text))
 
     def known_values(self) -> list[str]:
@@ -78,7 +93,7 @@ class _Query(Struct, frozen=True):
         names = dict.fromkeys(term.property for term in self.notes.terms if term.op == ":")
         known = self.around.names.properties
         return [
-            f"Values of {name}: {', '.join(sorted(known[name])[:_MAX_VALUES])}"
+            f"Values of {name}: {_first_values(sorted(known[name]))}"
             for name in names
             if name is not None and known.get(name)
         ]
@@ -95,7 +110,7 @@ class _Query(Struct, frozen=True):
                 case "newest" | "oldest":
                     size = view.stat(path).mtime_ms
                     label = f"{datetime.fromtimestamp(size / 1000):%Y-%m-%d %H:%M}"
-                case "longest" | "shortest":
+                case "longest" | "shortest" | "words":
                     size = word_count(without_properties(decode(view.read(path), path.text)))
                     label = f"{size:,} word{'' if size == 1 else 's'}"
                 case "most linked":
@@ -104,14 +119,14 @@ class _Query(Struct, frozen=True):
                 case _ as unreachable:
                     assert_never(unreachable)
             measured.append((size, label, path))
-        is_rising = order in ("oldest", "shortest")
-        measured.sort(key=lambda one: one[0], reverse=not is_rising)
-        first = measured[:_MOST]
+        measured.sort(key=lambda one: one[0], reverse=order not in ("oldest", "shortest"))
+        lines = [f"- {path.text}: {label}" for _, label, path in measured]
+        sources = [path.text for _, _, path in measured]
         text = self.notes.text()
-        title = f"{order} {text}" if text.startswith("notes") else f"{text}, {order} first"
-        lines = [f"- {path.text}: {label}" for _, label, path in first]
-        answer = f"{first[0][2].stem} ({first[0][1]})" if first else ""
-        return title, answer, lines, [path.text for _, _, path in first]
+        if order == "words":
+            return f"words in {text}", f"{sum(size for size, _, _ in measured):,}", lines, sources
+        answer = f"{measured[0][2].stem} ({measured[0][1]})" if measured else ""
+        return f"{text}, {_ORDERED[order]}", answer, lines, sources
 
     def values(self, query: PropertyQuery) -> _Result:
         """List the values of a property, or what is measured of them."""
@@ -131,6 +146,7 @@ class _Query(Struct, frozen=True):
     def tasks(self, query: TaskQuery) -> _Result:
         """List the tasks in the notes."""
         limits = [
+            f" tagged #{query.tag}" if query.tag else "",
             " with a date" if query.is_dated else "",
             f" due from {query.after}" if query.after else "",
             f" due before {query.before}" if query.before else "",
@@ -154,6 +170,31 @@ class _Query(Struct, frozen=True):
         lines = [f"- {task.path}: {task.text}" for task in items]
         return title, f"{len(items)}", lines, [task.path for task in items]
 
+    def parts(self, part: Part) -> _Result:
+        """List the tags, headings or properties of the notes."""
+        sources = [path.text for path in self.paths]
+        match part:
+            case "tags":
+                tags = self._items("vault.listTags", files=sources)
+                lines = [f"- #{one.tag} ({one.count})" for one in tags]
+            case "headings":
+                items = (self._items("util.parseHeadings", path=path) for path in sources)
+                lines = [f"- {heading.text}" for one in items for heading in one]
+            case "properties":
+                facts = (self.around.view.index.facts(path) for path in self.paths)
+                pairs = (pair for one in facts for pair in one.properties.items())
+                lines = [f"- {name}: {value_text(value)}" for name, value in pairs]
+            case _ as unreachable:
+                assert_never(unreachable)
+        return f"{part} of {self.notes.text()}", f"{len(lines)}", lines, sources if lines else []
+
+    def _items(self, name: str, **arguments: Any) -> Sequence[Any]:
+        """Return the items that a tool lists."""
+        given = {key: value for key, value in arguments.items() if value is not None}
+        context = ToolContext(self.around.view, self.around.view, self.around.context)
+        proposal = TOOLS[name].propose(TOOLS[name].input.model_validate(given), context)
+        return proposal.output.items  # type: ignore[no-any-return]
+
     def days(self) -> _Result:
         """List the days of the notes, the last one first."""
         index, today = self.around.view.index, self.around.context.now.date()
@@ -174,6 +215,12 @@ class _Query(Struct, frozen=True):
         lines = [f"- {text}: {path}" for text, path in dated]
         title = f"dates of {self.notes.text()}" if is_one else f"last day of {self.notes.text()}"
         return title, dated[0][0] if dated else "", lines, [path for _, path in dated]
+
+
+def _first_values(values: Sequence[str]) -> str:
+    first = ", ".join(map(value_text, values[:_MAX_VALUES]))
+    rest = len(values) - _MAX_VALUES
+    return f"{first} and {rest:,} more" if rest > 0 else first
 
 
 def value_text(value: Any) -> str:
