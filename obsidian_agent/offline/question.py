@@ -168,11 +168,11 @@ class Question(Struct, frozen=True, kw_only=True):
         return isinstance(self.query, NoteQuery | TaskQuery)
 
 
-def of_form(asked: Asked, values: Mapping[str, Any]) -> Question:
+def of_form(asked: Asked | None, values: Mapping[str, Any]) -> Question:
     """Return the question that the form of a recipe asks."""
     notes, note = values.get("notes") or NoteSet(), values.get("note")
     if note is not None:
-        keys: Mapping[str, Key] = {"backlinks": "links-to", "links": "linked-from"}
+        keys: Mapping[Asked | None, Key] = {"backlinks": "links-to", "links": "linked-from"}
         notes = NoteSet((Term(keys.get(asked, "note"), note),))
     query: Query = NoteQuery()
     match asked:
@@ -181,8 +181,8 @@ def of_form(asked: Asked, values: Mapping[str, Any]) -> Question:
         case "values":
             query = PropertyQuery(values["property"], values["measure"])
         case "tasks":
-            limits = {key: values.get(key) for key in ("after", "before", "tag")}
-            query = TaskQuery(values["status"], **limits)
+            after, before, tag = map(values.get, ("after", "before", "tag"))
+            query = TaskQuery(status=values["status"], after=after, before=before, tag=tag)
         case "tags" | "headings" | "properties":
             query = PartQuery(asked)
         case _:
