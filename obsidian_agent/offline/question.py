@@ -1,6 +1,6 @@
 """Questions about a vault, in any language: a set of notes, and what is asked of it.
 
-The set is described by the same conditions as in an instruction. What is asked is a list of the
+The set is described by the same conditions as in an instruction. What is kind is a list of the
 notes, the value of a property, an extreme or a sum, their tasks, or a day.
 """
 
@@ -21,7 +21,7 @@ from obsidian_agent.offline.days import Period
 from obsidian_agent.offline.filling import Filling
 from obsidian_agent.offline.names import NameKind
 from obsidian_agent.offline.note_set import Key, NoteSet, Op, Term, note_name, plain
-from obsidian_agent.offline.recipe import Asked, Recipe
+from obsidian_agent.offline.recipe import QuestionKind, Recipe
 from obsidian_agent.offline.sentence import MEASURED, NameMatch, Sentence, comparing, is_within
 from obsidian_agent.offline.words import (
     JOINED,
@@ -138,7 +138,7 @@ class DayQuery(Struct, frozen=True):
 
 
 class PartQuery(Struct, frozen=True):
-    """What the notes consist of."""
+    """The tags, headings or properties of the notes."""
 
     part: Part
 
@@ -168,23 +168,23 @@ class Question(Struct, frozen=True, kw_only=True):
         return isinstance(self.query, NoteQuery | TaskQuery)
 
 
-def of_form(asked: Asked | None, values: Mapping[str, Any]) -> Question:
+def of_form(kind: QuestionKind | None, values: Mapping[str, Any]) -> Question:
     """Return the question that the form of a recipe asks."""
     notes, note = values.get("notes") or NoteSet(), values.get("note")
     if note is not None:
-        keys: Mapping[Asked | None, Key] = {"backlinks": "links-to", "links": "linked-from"}
-        notes = NoteSet((Term(keys.get(asked, "note"), note),))
+        keys: Mapping[QuestionKind | None, Key] = {"backlinks": "links-to", "links": "linked-from"}
+        notes = NoteSet((Term(keys.get(kind, "note"), note),))
     query: Query = NoteQuery()
-    match asked:
+    match kind:
         case "newest" | "words":
-            query = NoteQuery(asked)
+            query = NoteQuery(kind)
         case "values":
             query = PropertyQuery(values["property"], values["measure"])
         case "tasks":
             after, before, tag = map(values.get, ("after", "before", "tag"))
             query = TaskQuery(status=values["status"], after=after, before=before, tag=tag)
         case "tags" | "headings" | "properties":
-            query = PartQuery(asked)
+            query = PartQuery(kind)
         case _:
             pass
     return Question(notes=notes, query=query)

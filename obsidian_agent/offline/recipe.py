@@ -48,7 +48,7 @@ Subject = Literal[
 ]
 """The section of a recipe in the menu; macros are in `Saved`."""
 
-Asked = Literal[
+QuestionKind = Literal[
     "notes",
     "newest",
     "words",
@@ -61,7 +61,7 @@ Asked = Literal[
     "properties",
     "health",
 ]
-"""What a question asks for; `question.of_form` makes it a query."""
+"""The subjects of questions; `question.of_form` makes them queries."""
 
 SUBJECTS: Final[tuple[Subject, ...]] = get_args(Subject)
 MAX_EXAMPLES: Final = 6
@@ -134,7 +134,7 @@ class Recipe(BaseModel, extra="forbid", frozen=True):
     one_of: tuple[str, ...] = ()
     """Inputs of which at least one needs a value other than its default, or nothing changes."""
     needs: tuple[Literal["selection", "activeFile"], ...] = ()
-    answer: Asked | None = None
+    answer: QuestionKind | None = None
     uses: tuple[str, ...] = ()
     inputs: Mapping[str, Input] = Field(default_factory=dict)
     """The inputs by name, in the order of the form."""

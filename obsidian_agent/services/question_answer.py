@@ -190,9 +190,9 @@ class _Query(Struct, frozen=True):
 
     def _items(self, name: str, **arguments: Any) -> Sequence[Any]:
         """Return the items that a tool lists."""
-        given = {key: value for key, value in arguments.items() if value is not None}
+        filled = {key: value for key, value in arguments.items() if value is not None}
         context = ToolContext(self.around.view, self.around.view, self.around.context)
-        proposal = TOOLS[name].propose(TOOLS[name].input.model_validate(given), context)
+        proposal = TOOLS[name].propose(TOOLS[name].input.model_validate(filled), context)
         return proposal.output.items  # type: ignore[no-any-return]
 
     def days(self) -> _Result:
