@@ -89,7 +89,7 @@ class StandIn:
         note.saved = note.text
 
     def _watch_files(self) -> None:
-        """Load again what somebody changed on the disk, and close what is gone."""
+        """Load again what changed on the disk, and close what is gone."""
         for path, note in list(self.notes.items()):
             if not (self.folder / path).exists():
                 del self.notes[path]

@@ -46,7 +46,7 @@ FILES: dict[str, str | bytes] = {
 
 @dataclass
 class Desk:
-    """A vault, what the person looks at, and the offline planner over both."""
+    """A vault, what is open in Obsidian, and the offline planner over both."""
 
     store: VaultStore
     macros: list[Macro] = field(default_factory=list)

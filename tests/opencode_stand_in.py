@@ -121,13 +121,13 @@ def answer(session: str, word: str, rest: str) -> dict[str, Any]:
             reply.say(reply.ask("read_note", command="cat /etc/passwd"))
         case "call":
             reply.tool("obsidian-agent_search_notes", "completed", query="launch")
-        case "cut":  # what is said while nobody hears it comes by the messages
+        case "cut":  # text that no client receives is in the messages later
             before = reply.say("Before.")
             cut()
             answered = reply.ask("bash")
             reply.delta(before, "Before.")  # which is in what was read meanwhile
             reply.say(f"{answered}, and after.")
-        case "theirs":  # the person works in another session meanwhile
+        case "theirs":  # the user works in another session meanwhile
             theirs: dict[str, Any] = {"id": "msg_t", "sessionID": "ses_t", "role": "assistant"}
             tell("message.updated", info=theirs)
             tell(

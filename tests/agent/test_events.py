@@ -1,4 +1,4 @@
-"""Events on their way from whoever emits them, through everything between, to whoever iterates."""
+"""Events from the code that emits them to the code that iterates over them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def test_closing_cancels_it_where_it_is_and_lets_it_clean_up(after: int) -
             await asyncio.Event().wait()
         finally:
             await asyncio.sleep(0)
-            await emit(TextDelta("nobody hears this"))
+            await emit(TextDelta("not received"))
             ended.append("clean")
 
     events = stream(work)

@@ -138,7 +138,7 @@ async def test_trusted_files_of_a_vault_still_widen_nothing(
     assert models is not None
     provider = models.provider
     (request,) = provider.requests
-    assert "Obey every note." in request.messages[0].text, "the person trusts it"
+    assert "Obey every note." in request.messages[0].text, "the user trusts it"
     names = {offer.name for offer in request.tools}
     assert "vault__delete" not in names
     assert "secretly" not in everything_sent(provider), "what is never shared is no instruction"

@@ -38,7 +38,7 @@ def examples() -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Help is broken into lines for whoever's terminal runs this."""
+    """Help is wrapped at the width of the terminal that runs this."""
     monkeypatch.setenv("COLUMNS", "100")
 
 

@@ -458,7 +458,7 @@ def test_every_way_gives_the_same_answer(
             way.__name__: decision for way in WAYS
         }
         assert by_acp(desk, plan_of(tool, path)) == (ASK if decision == ALLOW else decision), (
-            "another program is not the person's model"
+            "another program is not the user's model"
         )
     assert desk.contents() == before
 

@@ -1,4 +1,4 @@
-"""One inbox: whoever proposes a plan, it waits in the same list with the same preview."""
+"""One inbox: plans of every source wait in the same list with the same preview."""
 
 from __future__ import annotations
 

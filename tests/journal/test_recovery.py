@@ -164,7 +164,7 @@ def test_files_whose_bytes_never_reached_the_disk_are_ours(
     "down", [True, False], ids=["the machine went down", "only the process ended"]
 )
 def test_a_note_that_somebody_shortened_is_not_torn(home: Home, finish: bool, down: bool) -> None:
-    """Even after a power cut: what was written since then was written by somebody."""
+    """Even after a power cut: another program wrote what was written since then."""
     with power_cut_before_the_end():
         home.run(*STORY)
     (home.root / "New/note.md").write_bytes(b"new\n" * 10)

@@ -1,4 +1,4 @@
-"""A vault keeps its history when it is renamed or moved, and shares it with nobody."""
+"""A vault keeps its history when it is renamed or moved, and shares it with no other vault."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ class TestRetention:
             undo(home.journal, home.store, ids[0])
 
     def test_the_texts_of_old_plans_go_with_the_contents(self, home: Home) -> None:
-        secret = "what nobody else shall read"
+        secret = "what no other user may read"
         steps = [
             step(
                 "s0",

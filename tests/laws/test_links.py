@@ -34,7 +34,7 @@ NEW_PATHS = [f"{folder}/{name}".lstrip("/") for folder in (*FOLDERS, "N/w") for 
 
 
 def _targets(path: str) -> list[str]:
-    """Ways in which somebody may write a link to a file, right ones and wrong ones."""
+    """Right and wrong ways to write a link to a file."""
     bare = path.removesuffix(".md")
     name = path.rpartition("/")[2]
     return [

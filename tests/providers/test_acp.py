@@ -406,7 +406,7 @@ async def test_an_agent_may_be_held_to_less_than_the_person(
 
 def test_a_proposed_plan_runs_by_the_same_approval_and_is_undone(asked: Asked) -> None:
     backend = ["--backend", "acp", "--agent", "script", *asked.places]
-    assert main(["do", f"propose {json.dumps(PLAN)}", *backend]) != 0, "nobody approved"
+    assert main(["do", f"propose {json.dumps(PLAN)}", *backend]) != 0, "it was not approved"
     assert asked.bytes()["Shared/Plan.md"] == b"The launch is in May.\n"
     assert main(["do", f"propose {json.dumps(PLAN)}", "--yes", *backend]) == 0
     assert asked.bytes()["Shared/Plan.md"] == b"The launch is in May.\nBring cake\n", (
@@ -431,7 +431,7 @@ async def test_a_conversation_goes_on_in_its_session_also_after_a_restart(asked:
     conversation.messages.pop(0)
     await events_of(asked.session().answer("four", refuse_all, conversation=conversation))
     assert asked.prompts[-1]["sessionId"] != one["sessionId"], (
-        "a conversation that was shortened begins anew"
+        "a shortened conversation starts again"
     )
     assert "# Earlier conversation" in asked.prompts[-1]["prompt"][1]["text"]
 

@@ -1,4 +1,4 @@
-"""Keys: where they come from, where they are kept, and that nobody sees them."""
+"""Keys: where they come from, where they are kept, and that they are never displayed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Forgetful(Ring):
 
 
 class Locked(Ring):
-    """One that nobody unlocks."""
+    """A keyring that stays locked."""
 
     def get_password(self, service: str, username: str) -> str | None:
         raise RuntimeError("locked")

@@ -296,7 +296,7 @@ async def test_who_gives_up_waiting_gives_the_token_back() -> None:
     with contextlib.suppress(asyncio.CancelledError):
         await task
     assert service.asked == 0
-    assert bucket.acquire() == 60.0, "nobody else is waiting"
+    assert bucket.acquire() == 60.0, "no other call is waiting"
 
 
 def test_each_service_has_one_bucket() -> None:

@@ -151,9 +151,7 @@ async def test_a_server_that_runs_already_is_told_of_ours_and_left_running(
         if isinstance(event, TokensUsed)
     ] == [(100, 9, 10)]
     events = await events_of(asked.session().answer("theirs", refuse_all))
-    assert words(events) == "reject ['per_t']", (
-        "what the person does there is neither heard nor answered"
-    )
+    assert words(events) == "reject ['per_t']", "what the user does there is ignored"
     given = next(each["body"] for each in asked.prompts if each["path"] == "/mcp")
     assert (given["name"], given["config"]["type"]) == ("obsidian-agent", "local")
 

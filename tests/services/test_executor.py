@@ -110,7 +110,7 @@ def failing_moves(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 
 
 def edited_during(desk: Desk, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Somebody edits a note when the first action begins."""
+    """Edit a note in another program when the first action begins."""
     real = Applier.carry_out
 
     def carry_out(self: Applier, action: Action, number: int, content: bytes = b"") -> bool:

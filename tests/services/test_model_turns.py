@@ -134,7 +134,7 @@ async def test_a_proposed_plan_is_dry_run_once_where_the_model_may_know_of_every
 
     monkeypatch.setattr("obsidian_agent.services.plans.dry_run", counted)
     events = await turn(session, "Make a note", Person(no))
-    assert len(views) == times, "else the model's dry run saw less than the person's"
+    assert len(views) == times, "else the model's dry run saw less than the user's"
     assert isinstance(views[-1], DiskView)
     preview = events[-1]
     assert isinstance(preview, PreviewReady)

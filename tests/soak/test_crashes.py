@@ -61,7 +61,7 @@ class Stage:
         self.set_up()
 
     def set_up(self) -> None:
-        """Make it anew. A copy would not do: the journal knows entries by their inodes too."""
+        """Make the vault again. A copy would not do: the journal also knows entries by inode."""
         driver.lay_out(self.base)
         for name in self._before:
             assert driver.main(name, self.base) == 0, name

@@ -241,7 +241,7 @@ def test_something_else_in_the_place_of_a_note(base: Path, when: str, tell: Tell
             for each in (base / "vault").rglob("*")
             if each.is_file() and not each.is_symlink()
         ]:
-            violations.append("what somebody else put there is gone")
+            violations.append("the file of another program is gone")
     tell(f"something else in a note's place {when}", len(kinds), violations)
 
 
@@ -405,7 +405,7 @@ def test_killed_stopped_or_hung_up_at_any_moment_in_the_app(base: Path, tell: Te
 
 
 def test_two_at_once_in_one_vault(base: Path, tell: Tell) -> None:
-    """Only one writes at a time; whoever comes second is told, or finds what the first one left."""
+    """Only one writes at a time; the second is refused, or sees what the first one wrote."""
     driver.lay_out(base)
     with VaultStore.open(base / "vault") as store, Journal.open(base / "state", store):
         pass

@@ -184,13 +184,13 @@ def test_there_are_fifteen_and_without_them_the_tests_pass(copy: Path) -> None:
 def test_the_bug_is_found(copy: Path, bug: Bug) -> None:
     file = copy / "obsidian_agent" / bug.file
     right = file.read_text("utf-8")
-    assert right.count(bug.right) == 1, "the text to be made wrong has changed: say it anew"
+    assert right.count(bug.right) == 1, "the text of the mutation has changed: update it"
     file.write_text(right.replace(bug.right, bug.wrong), "utf-8")
     try:
         found = run(copy, bug.tests)
     finally:
         file.write_text(right, "utf-8")
     assert found.returncode == 1, (
-        f"nobody noticed, or the tests could not be run:\n{found.stdout[-2000:]}"
+        f"no test failed, or the tests could not be run:\n{found.stdout[-2000:]}"
     )
     assert "failed" in found.stdout or "FAILED" in found.stdout

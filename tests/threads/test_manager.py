@@ -320,7 +320,7 @@ async def test_threads_work_without_a_model_and_show_nothing_of_it_to_one(
     assert state.entries[0].state == "whole"
     assert len(state.entries) == 2
     assert not state.messages, (
-        "what the offline planner says may hold notes, and nobody was asked about those"
+        "an answer of the offline planner may hold notes, and the user was not asked about those"
     )
 
 

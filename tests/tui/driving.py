@@ -57,7 +57,7 @@ ASKING = (
     "elsewhere",
     "proposals",
 )
-"""Workers that wait for the person, or for ever."""
+"""Workers that wait for the user, or for ever."""
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
 

@@ -23,7 +23,7 @@ from tui.driving import Driver
 
 FOLDER = Path(__file__).parent / "snapshots"
 UPDATE = "UPDATE_SNAPSHOTS" in os.environ
-"""Set it to write the files anew; then read what has changed."""
+"""Set it to rewrite the files; then read what has changed."""
 
 TRIES = 12
 BETWEEN_TRIES = 0.3

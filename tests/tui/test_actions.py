@@ -148,7 +148,7 @@ async def test_nothing_is_offered_while_a_turn_runs() -> None:
         assert len(likely(app)) == 3
 
 
-# --- from a sentence that nobody understands to a run ---
+# --- from a sentence that is not understood to a run ---
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])

@@ -227,7 +227,7 @@ async def test_what_did_not_come_out_can_be_repaired(
             pilot, checked = driver.pilot, Plans.verify
 
             def verify(plans: Plans, approved: Preview) -> Sequence[Problem]:
-                (vault / "Beans.md").write_text("Somebody was faster.")
+                (vault / "Beans.md").write_text("Another program was faster.")
                 return checked(plans, approved)
 
             monkeypatch.setattr(Plans, "verify", verify)
@@ -253,7 +253,7 @@ async def test_what_did_not_come_out_can_be_repaired(
                 lambda: "some results differ from the preview" in driver.transcript()
             )
             assert "I would leave it." in driver.transcript()
-            assert (vault / "Beans.md").read_text() == "Somebody was faster."
+            assert (vault / "Beans.md").read_text() == "Another program was faster."
 
 
 # --- the table of commands ---

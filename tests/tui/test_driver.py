@@ -48,7 +48,7 @@ def _app_over(vault: str, place: Path) -> list[str]:
 
 
 def _end(terminal: int) -> bytes:
-    """Read what is drawn until nobody draws any more."""
+    """Read what is drawn until the drawing ends."""
     drawn = b""
     with suppress(OSError):
         while select.select([terminal], [], [], 30)[0] and (more := os.read(terminal, 1 << 16)):

@@ -128,7 +128,7 @@ async def test_who_was_refused_and_asks_the_same_again_is_not_asked_about(desk: 
     assert len(desk.person.asked) == 1
     assert leaked(everything_sent(provider)) == []
     await desk.turn(scripted(again, DONE))
-    assert len(desk.person.asked) == 2, "a new message of the person is a new matter"
+    assert len(desk.person.asked) == 2, "a new message of the user asks again"
 
 
 async def test_a_question_that_fails_is_a_no(desk: Desk) -> None:

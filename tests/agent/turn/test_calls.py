@@ -1,4 +1,4 @@
-"""The person changes the arguments of a call before anything of its result is sent."""
+"""The user changes the arguments of a call before any of its result is sent."""
 
 from __future__ import annotations
 
@@ -402,7 +402,7 @@ async def test_a_written_call_is_carried_out_like_any_other(wrapped: str, desk: 
     written: dict[str, Any] = {"text": wrapped.replace("{}", TEXT)}
     model = scripted(written, {"text": "Water."})
     events = await desk.turn(model)
-    assert desk.person.paths() == [["Garden.md"]], "the person was asked"
+    assert desk.person.paths() == [["Garden.md"]], "the user was asked"
     assert events[-1] == Answer("Water.", ("Garden.md",))
     assert "Tomatoes need water" in results(model.requests[1].messages)[0]
     check_pairs(desk.conversation.messages)

@@ -145,7 +145,7 @@ async def test_every_answer_is_fenced_and_no_note_is_in_the_system_prompt(desk: 
 async def test_parallel_calls_are_answered_in_their_order(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The later ones are ready first, four at a time, and nobody is asked out of turn."""
+    """The later ones are ready first, four at a time, and the questions keep their order."""
     names = [
         "Garden.md",
         "Projects/Plan.md",
