@@ -1,6 +1,6 @@
 """Questions about a vault, in any language: a set of notes, and what is asked of it.
 
-The set is described by the same conditions as in an instruction. What is kind is a list of the
+The set is described by the same conditions as in an instruction. What is asked is a list of the
 notes, the value of a property, an extreme or a sum, their tasks, or a day.
 """
 
