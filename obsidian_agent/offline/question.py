@@ -7,7 +7,7 @@ notes, the value of a property, an extreme or a sum, their tasks, or a day.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import pairwise
 from typing import Any, Final, Literal
@@ -86,6 +86,8 @@ _ABOUT: Final = frozenset({"with", "on", "mention", "contain", "text"})
 _ABOUT_WORDS: Final = frozenset({"about", "über", "o", "об", "про", "关于", "について"})
 _DATE: Final = unicode_expression(r"\d{4}-\d{2}-\d{2}.*")
 _YEARS: Final = range(1000, 2200)
+_PARTS: Final = unicode_expression(r"[\s_-]+|(?<=\p{Ll})(?=\p{Lu})")
+"""The borders in the name of a property: `warranty_until`, `dateRead`."""
 _AFTER: Final = frozenset({"nach", "after"})
 _MEASURING: Final = MEASURED.union(*(senses for senses, _ in _MEASURES)) - {"count", "more"}
 """The senses of words that measure or compare notes."""
@@ -134,7 +136,9 @@ class TaskQuery(Struct, frozen=True):
 
 
 class DayQuery(Struct, frozen=True):
-    """The days of the notes, the last one first."""
+    """The days of the notes, the last one first, or only those to come."""
+
+    is_next: bool = False
 
 
 class PartQuery(Struct, frozen=True):
@@ -198,16 +202,17 @@ def read_question(parsed: Sentence) -> Question | None:
 class _Filling(Filling):
     """The description of notes by some of the names in a sentence."""
 
-    def __init__(self, parsed: Sentence, names: Sequence[NameMatch]) -> None:
+    def __init__(self, parsed: Sentence, names: Sequence[NameMatch], *, lists: bool) -> None:
         self._all = names
+        self._lists = lists
         super().__init__(parsed, _QUESTION)
 
     def _without_templates(self, names: Sequence[NameMatch]) -> list[NameMatch]:
-        """Return the names; “which books” are no note called “books”."""
+        """Return the names; “which books” and “books by X” are no note called “books”."""
         return super()._without_templates(
             [
                 replace(match, names=match.of_kinds(*_GROUPS) or match.names)
-                if self._cue(match)[1] & _ASKS_FOR
+                if self._cue(match)[1] & _ASKS_FOR or (self._lists and match == self._all[0])
                 else match
                 for match in self._all
             ]
@@ -243,7 +248,7 @@ class _Reading:
         """Return the description of notes, and remember the words that are left."""
         owner = self.property
         others = [one for one in self.names if owner is None or one.start != owner.start]
-        filling = _Filling(self.parsed, others)
+        filling = _Filling(self.parsed, others, lists=owner is None and len(others) > 1)
         self.used = [*filling.used, *([owner] if owner is not None else [])]
         self.used += (
             Stretch(match.start, match.start + len(match.negated), match.negated)
@@ -267,10 +272,16 @@ class _Reading:
         """Return the question, or None if too much of the sentence has no place in it."""
         self._add_names()
         self._add_links()
+        self._add_missing()
+        self._add_status()
         query: Query | None = self._tasks() if self.property is None else None
         if query is None:
             self._compare()
             query = self._values(self.property) or self._days() or NoteQuery(self._order())
+            ordering = {"sort"} | ({"chang", "edit"} if query == NoteQuery("newest") else set())
+            for word in self.free:
+                if word.senses & ordering:
+                    self._use(word)
         if isinstance(query, NoteQuery) and query.order is None:
             # “The cheapest” limits the notes, if it names no property.
             measuring = (word for word in self.free if word.senses & _MEASURING)
@@ -287,12 +298,12 @@ class _Reading:
         if isinstance(query, NoteQuery) and not self._describes(query, unused):
             return None
         # A name that no note has would be passed over: “how many hours for Xyz”.
-        is_named = any(self.parsed.text[word.start].isupper() for word in self.unused)
-        if isinstance(query, PropertyQuery) and is_named and not self.notes.terms:
+        if isinstance(query, PropertyQuery) and unused and not self.notes.terms:
             return None
         first = self.parsed.tokens[0].text if self.parsed.tokens else ""
         is_yes_no = first in _EXISTS or any(text in self.parsed.bare for text in _EXIST_TEXTS)
-        return Question(notes=self.notes, query=query, unused=unused, is_yes_no=is_yes_no)
+        notes = NoteSet(tuple(map(_without_value, self.notes.terms)))
+        return Question(notes=notes, query=query, unused=unused, is_yes_no=is_yes_no)
 
     @staticmethod
     def _is_empty(word: Word) -> bool:
@@ -302,7 +313,7 @@ class _Reading:
     def _describes(self, query: NoteQuery, unused: Sequence[str]) -> bool:
         """Return True if notes are described; what is asked of one note may be in its text."""
         if query.order is not None and not self.notes.terms:
-            return "note" in self.senses
+            return not self.senses.isdisjoint({"note", "chang", "edit"})
         is_asked = bool(self.senses & _ASKS_FOR) and not unused
         keys = {term.key for term in self.notes.terms}
         return bool(keys) and (keys != {"note"} or is_asked)
@@ -326,11 +337,12 @@ class _Reading:
         for word in list(self.unused):
             if len(word.senses) > 1 or word.negates:
                 continue
-            other = [f"{word.text}s"] if stem(word.text) == word.text else [stem(word.text)]
+            bare = stem(word.text)
+            other = [f"{word.text}s"] if bare == word.text else [bare]
             known = [name for text in other for name in find.find(text, *_GROUPS)]
             known += [name for name in find.inflected(word.text) if name.kind in _GROUPS]
-            if self.property is not None:
-                known += (*find.partly(word.text), *find.inflected_notes(word.text))
+            if self.property is not None or "when" in self.senses:
+                known += (*find.partly(word.text.removesuffix("'s")), *find.inflected_notes(bare))
             before = self.parsed.between(0, word.start)[-1:]
             denied = [one for one in before if one.negates]
             for name in known[:1]:
@@ -381,7 +393,10 @@ class _Reading:
         if link is None:
             return
         if path is not None and match is not None and len(self.notes.terms) == 1:
+            cue = self.parsed.cue(match.start)
             is_source = match.end <= link.start and not JOINED.match(link.text)
+            # “Mentioned in X”, “linked from X”
+            is_source |= cue is not None and bool(cue.senses & {"in", "from"})
             key: Key = "linked-from" if is_source else "links-to"
             self.notes = NoteSet((Term(key, path),))
             self._use(link)
@@ -394,6 +409,36 @@ class _Reading:
             self._use(link)
         elif any(term.key in ("links-to", "linked-from", "is") for term in self.notes.terms):
             self._use(link)
+
+    def _add_missing(self) -> None:
+        """Add the property, by a part of its name, that the notes do not have."""
+        for word in list(self.unused):
+            before = self.parsed.between(0, word.start)[-1:]
+            if word.negates or not before or not before[0].negates or not self.notes.terms:
+                continue
+            if name := self._similar([word], self._having()):
+                self._use(before[0])
+                self.notes = _and(self.notes, Term("property", None, "lacks", name))
+
+    def _add_status(self) -> None:
+        """Add the value that means “finished” or “open” among the notes: “not finished yet”."""
+        if not self.notes.terms or any("task" in word.senses for word in self.free):
+            return
+        for sense in ("done", "open"):
+            spoken = [word for word in self.free if sense in word.senses]
+            meant = {
+                (name, value)
+                for properties in (self._facts() if spoken else ())
+                for name, value in properties.items()
+                if isinstance(value, str) and sense in senses_of(folded(value))
+            }
+            if len(meant) == 1:
+                denied = [word for word in self.free if word.negates]
+                (name, value), *_ = meant
+                self.notes = _and(self.notes, Term("property", value, ":", name, bool(denied)))
+                for word in (*spoken, *denied):
+                    self._use(word)
+                return
 
     # --- tasks ---
 
@@ -410,12 +455,13 @@ class _Reading:
 
     def _tasks(self) -> TaskQuery | None:
         """Return the tasks that are asked for; notes that have tasks are a condition."""
-        is_late, is_due = "overdu" in self.senses, "due" in self.senses
+        free = [word for word in self.free if not is_within(word, self.used)]
+        is_late, is_due = (any(one in word.senses for word in free) for one in ("overdu", "due"))
         noun = next((word for word in self.free if "task" in word.senses), None)
-        undone = "done" in self.senses and any(word.negates for word in self.free)
+        undone = any("done" in word.senses for word in free) and any(w.negates for w in free)
         if undone:
             self.unused = [word for word in self.unused if not word.negates]
-        is_open = any("open" in word.senses for word in self.free[1:])
+        is_open = any("open" in word.senses for word in free[1:])
         is_to_do = any(text in self.parsed.bare.casefold() for text in _TO_DO)
         if noun is None and not (is_late or is_due or undone or is_open or is_to_do):
             return None
@@ -424,8 +470,12 @@ class _Reading:
         if noun is not None and not (is_late or is_due or dated) and self._owns(noun):
             self.notes = _and(self.notes, Term("tasks", self._status()))
             return None
-        if noun is None and "note" in self.senses and not is_late:
-            return None
+        if (
+            noun is None
+            and not (is_late or is_due)
+            and ("note" in self.senses or any(not word.negates for word in self.unused))
+        ):
+            return None  # “which projects are not finished”
         after = before = None
         for value in dated:
             compared = self.parsed.comparison(value)
@@ -470,7 +520,8 @@ class _Reading:
             values = self.around.names.properties.get(str(match.of_kinds("property")[0].value), {})
             is_flag = bool(values) and all(value in (True, False) for value in values.values())
             is_only = len({name.kind for name in match.names}) == 1
-            is_condition = is_flag or (senses & _HAVING and not senses & _WHICH)
+            is_had = senses & _HAVING and not senses & _WHICH and "sort" not in self.senses
+            is_condition = is_flag or is_had
             if is_only and not is_condition:
                 return replace(match, names=match.of_kinds("property"))
         return self._counted()
@@ -486,7 +537,12 @@ class _Reading:
         return None
 
     def _measure(self) -> Measure | None:
-        words = (word for word in self.free if not is_within(word, self.used))
+        end = self.property.end + 1 if self.property is not None else -1
+        words = (
+            word
+            for word in self.free
+            if not (is_within(word, self.used) or word.start == end)  # “phone number”
+        )
         spoken = frozenset[str]().union(*(word.senses for word in words))
         measures = (measure for senses, measure in _MEASURES if senses & spoken)
         return next(measures, None)
@@ -497,6 +553,9 @@ class _Reading:
             name = str(match.of_kinds("property")[0].value)
             is_one = _only_note(self.notes) is not None or measure is None
             return PropertyQuery(name, "values" if is_one or measure is None else measure)
+        if measure is None and _only_note(self.notes) is not None and len(self.notes.terms) == 1:
+            own = self._similar(self.unused, self._having())
+            return PropertyQuery(own) if own is not None else None
         if measure is None or (measure == "sum" and "sum" not in self.senses):
             return None
         is_age = self.senses & {"oldest", "newest"}
@@ -512,7 +571,7 @@ class _Reading:
         for path in paths:
             yield self.around.view.index.facts(parse(path, PathUse.READ)).properties
 
-    def _having(self, fits: Callable[[Any], bool]) -> list[str]:
+    def _having(self, fits: Callable[[Any], bool] = lambda value: True) -> list[str]:
         """Return the properties of the notes whose values all fit, most frequent first."""
         counts: Counter[str] = Counter()
         others: set[str] = set()
@@ -534,9 +593,6 @@ class _Reading:
 
     def _chosen(self, names: Sequence[str]) -> str | None:
         """Return the only property, or the one that is written like an unused word."""
-        # Lazy: few questions leave a property open.
-        from rapidfuzz import fuzz, process
-
         lengths = _LENGTHS if "longest" in self.senses else frozenset()
         senses = (self.senses & MEASURED) | lengths
         named = [name for name in names if senses & senses_of(folded(name))]
@@ -545,22 +601,41 @@ class _Reading:
                 if word.senses & MEASURED:
                     self._use(word)
             return named[0]
-        for word in self.unused:
-            best = process.extractOne(
-                folded(word.text), names, processor=folded, scorer=fuzz.ratio, score_cutoff=_ALIKE
-            )
-            if best is not None:
-                self._use(word)
-                return str(best[0])
+        if name := self._similar(self.unused, names):
+            return name
         is_only = len(names) == 1 and self.notes.terms and _only_note(self.notes) is None
         return names[0] if is_only else None
+
+    def _similar(self, spoken: Iterable[Word], names: Sequence[str]) -> str | None:
+        """Return the property that is written like one of the words, or has it as a part."""
+        # Lazy: few questions leave a property open.
+        from rapidfuzz import fuzz, process
+
+        for word in spoken:
+            text = folded(word.text)
+            parts = [name for name in names if stem(text) in words(" ".join(_PARTS.split(name)))]
+            best = process.extractOne(
+                text, names, processor=folded, scorer=fuzz.ratio, score_cutoff=_ALIKE
+            )
+            if len(parts) == 1 or best is not None:
+                self._use(word)
+                noun = self.parsed.after(word.end)
+                if noun is not None and noun.senses & {"date", "number", "name"}:
+                    self._use(noun)  # “warranty date”
+                return parts[0] if len(parts) == 1 or best is None else str(best[0])
+        return None
 
     # --- days ---
 
     def _compare(self) -> None:
         """Add the comparisons with a day, a period or a number that name no property."""
         numbers = [word for word in self.parsed.tokens if word.text.isdecimal()]
-        covered = (*self.parsed.conditions, *self.names)
+        # “Before 1990” may be meant for a property of these notes.
+        dated = [part for part in self.parsed.conditions if part.term.key == "dated"]
+        terms = [part.term for part in dated]
+        self.notes = NoteSet(tuple(term for term in self.notes.terms if term not in terms))
+        covered = (*(one for one in self.parsed.conditions if one not in dated), *self.names)
+        self.used = [part for part in self.used if part not in dated]
         for value in (*self.parsed.days, *self.parsed.periods, *numbers):
             if is_within(value, covered) or is_within(value, self.used):
                 continue
@@ -570,9 +645,8 @@ class _Reading:
             compared = self.parsed.comparison(value)
             cue = self.parsed.cue(value.start)
             op = compared.op or (">" if cue is not None and cue.text in _AFTER else None)
-            terms = self._compared(value, op)
-            self.notes = _and(self.notes, *terms)
-            if terms:
+            if new := self._compared(value, op):
+                self.notes = _and(self.notes, *new)
                 self._use(compared)
 
     def _compared(self, value: Stretch, op: Op | None) -> list[Term]:
@@ -580,6 +654,8 @@ class _Reading:
         is_number = isinstance(value, Word)
         is_year = is_number and int(value.text[:5]) in _YEARS
         name = self._chosen(self._years() if is_year else self._numbers()) if is_number else None
+        if name is None and is_number and not is_year:
+            name = self._separated(op, int(value.text))
         if name is not None:
             return list(comparing("property", op or ":", value, int(value.text), name))
         if is_number and not is_year:
@@ -588,8 +664,17 @@ class _Reading:
         if name := self._chosen(self._dates()):
             return list(comparing("property", op, period, period.text, name))
         index = self.around.view.index
-        is_dated = bool(self.notes.terms) or any(day_of(path, index) for path in self._paths())
+        is_dated = any(day_of(path, index) for path in self._paths())
         return list(comparing("dated", op, period, period.text)) if is_dated else []
+
+    def _separated(self, op: Op | None, number: int) -> str | None:
+        """Return the only property by which the comparison divides the notes: “wines under 20”."""
+        count = len(self._paths())
+        names: list[str] = []
+        for name in self._numbers() if op is not None else ():
+            narrowed = _and(self.notes, Term("property", number, op or ":", name))
+            names += [name] if 0 < len(narrowed.paths(self.around)) < count else []
+        return names[0] if len(names) == 1 else None
 
     def _paths(self) -> list[VaultPath]:
         try:
@@ -603,13 +688,14 @@ class _Reading:
             return None
         path, is_last = _only_note(self.notes), "recently" in self.senses
         if path is None:
-            return DayQuery()
+            return DayQuery("next" in self.senses)
         linking = NoteSet((Term("links-to", path),))
         paths = [parse(one, PathUse.READ) for one in linking.paths(self.around)]
         is_linked = any(day_of(one, self.around.view.index) for one in paths)
         # “When did I operate X” is no day of the note X, unless a word is written like it.
         is_event = is_linked and bool(self.unused) and self._chosen(self._dates()) is None
-        if is_last or is_event or not self._dates():
+        has_own = bool(self._dates())
+        if not has_own or (is_linked and (is_last or is_event)):
             self.notes = linking
         return DayQuery()
 
@@ -627,7 +713,9 @@ class _Reading:
             cue = before[0] if before else None
             is_about = cue is not None and (cue.text in _ABOUT_WORDS or cue.senses & _ABOUT)
             is_subject = isinstance(query, DayQuery) and not self.notes.terms
-            if not (is_about or is_subject) or len(word.senses) > 1:
+            # “Which recipes need eggs”
+            is_listed = isinstance(query, NoteQuery) and bool(self.notes.terms)
+            if not (is_about or is_subject or is_listed) or len(word.senses) > 1 or word.negates:
                 continue
             narrowed = _and(self.notes, Term("text", self.parsed.text[word.start : word.end]))
             is_named = cue is not None and cue.text in _ABOUT_WORDS and self.notes.terms
@@ -651,6 +739,12 @@ class _Reading:
     def _use(self, part: Stretch) -> None:
         self.used.append(part)
         self.unused = [word for word in self.unused if not is_within(word, [part])]
+
+
+def _without_value(term: Term) -> Term:
+    """Return a condition that a property is missing as one that it has no value."""
+    is_missing = term.op == "has" and term.negated
+    return replace(term, op="lacks", negated=False) if is_missing else term
 
 
 def _and(notes: NoteSet, *terms: Term) -> NoteSet:

@@ -121,6 +121,7 @@ _OPERATORS: Final[Mapping[str, Op]] = {
     "sinc": ">=",
     "more": ">",
     "fewer": "<",
+    "under": "<",
     "least": ">=",
     "most": "<=",
 }

@@ -59,8 +59,8 @@ def answer_question(question: Question, around: Surroundings) -> Answer:
             title, count, lines, sources = query.values(values)
         case TaskQuery() as tasks:
             title, count, lines, sources = query.tasks(tasks)
-        case DayQuery():
-            title, count, lines, sources = query.days()
+        case DayQuery(is_next):
+            title, count, lines, sources = query.days(is_next=is_next)
         case PartQuery(part):
             title, count, lines, sources = query.parts(part)
         case _ as unreachable:
@@ -133,6 +133,8 @@ class _Query(Struct, frozen=True):
         facts = ((path, self.around.view.index.facts(path).properties) for path in self.paths)
         having = [(path, value_of(own, query.property)) for path, own in facts]
         having = [(path, value) for path, value in having if value not in (None, "", [])]
+        are_numbers = all(parse_number(value) is not None for _, value in having)
+        having.sort(key=lambda pair: sort_key(pair[1]) or (), reverse=are_numbers)
         title = f"{query.property} of {self.notes.text()}"
         if query.measure == "values":
             measured = having
@@ -195,8 +197,8 @@ class _Query(Struct, frozen=True):
         proposal = TOOLS[name].propose(TOOLS[name].input.model_validate(filled), context)
         return proposal.output.items  # type: ignore[no-any-return]
 
-    def days(self) -> _Result:
-        """List the days of the notes, the last one first."""
+    def days(self, *, is_next: bool) -> _Result:
+        """List the days of the notes, the last one first, or only those to come."""
         index, today = self.around.view.index, self.around.context.now.date()
         names = self.notes.terms[:1] if len(self.notes.terms) == 1 else ()
         is_one = any(term.key == "note" for term in names)
@@ -209,11 +211,12 @@ class _Query(Struct, frozen=True):
                     for name, value in index.facts(path).properties.items()
                     if isinstance(value, str) and _DATE.match(value)
                 )
-            elif day is not None and day <= today:
+            elif day is not None and (day >= today if is_next else day <= today):
                 dated.append((day.isoformat(), path.text))
-        dated.sort(reverse=True)
+        dated.sort(reverse=not is_next)
         lines = [f"- {text}: {path}" for text, path in dated]
-        title = f"dates of {self.notes.text()}" if is_one else f"last day of {self.notes.text()}"
+        which = "dates" if is_one else f"{'next' if is_next else 'last'} day"
+        title = f"{which} of {self.notes.text()}"
         return title, dated[0][0] if dated else "", lines, [path for _, path in dated]
 
 
