@@ -99,7 +99,7 @@ def test_the_best_reading_is_answered_at_once_and_the_others_are_named(ask: Ask)
     code, document = ask(question, "--offline", "--pick", "2")
     assert (code, document["answer"].splitlines()[0]) == (
         0,
-        "files that Ideas links to: nothing found.",
+        "notes linked from Ideas: nothing found.",
     )
 
 
