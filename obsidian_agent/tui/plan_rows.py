@@ -453,6 +453,20 @@ def deletions(changes: Iterable[NetChange]) -> list[str]:
     ]
 
 
-def has_effect(preview: Preview) -> bool:
-    """Return True unless all steps are switched off or skipped."""
-    return any(instance.state == "ready" for instance in preview.instances)
+def reason_without_effect(preview: Preview) -> str:
+    """Return why a plan would change nothing and show nothing; "" if it does either."""
+    ready = [instance for instance in preview.instances if instance.state == "ready"]
+    if not ready:
+        return "all steps are off or skipped"
+    if (
+        preview.change_set.changes
+        or preview.risk.value == "read-only"
+        or any(call.opaque or call.tool == "workspace.openFile" for call in ready)
+    ):
+        return ""
+    if preview.left_out:
+        return "all of it is left out"
+    called = {instance.step_id for instance in preview.instances} | preview.excluded
+    if any(step.id not in called for step in preview.plan.steps):
+        return "its steps find nothing to work on"
+    return "the files are already as it would leave them"

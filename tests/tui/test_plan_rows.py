@@ -2,7 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from obsidian_agent.errors import Problem
+from obsidian_agent.plan.left_out import LeftOut
 from obsidian_agent.plan.result import Flag, Instance, Preview
 from obsidian_agent.tui import plan_rows
 from obsidian_agent.tui.plan_rows import (
@@ -14,7 +17,8 @@ from obsidian_agent.tui.plan_rows import (
     RemarksRow,
     StepRow,
 )
-from obsidian_agent.vault.views.changes import ChangeSet
+from obsidian_agent.tools.core.tool import Risk
+from obsidian_agent.vault.views.changes import ChangeSet, NetChange
 from tui.samples import change, plan_of, preview_of
 
 ALL = [
@@ -23,6 +27,12 @@ ALL = [
     change("modify", "B.md", content=b"y"),
     change("rename", "C.md", "D.md"),
 ]
+
+
+def call(
+    step: str, tool: str = "util.parseMarkdownBullets", state: Any = "ready", **fields: Any
+) -> Instance:
+    return Instance(step, step, None, tool, {}, state, **fields)
 
 
 def rows_of(
@@ -105,6 +115,30 @@ def test_counts_put_deletions_first() -> None:
         ("rename", "1 renamed"),
     ]
     assert plan_rows.deletions(ALL) == ["“Z.md”"]
+
+
+NO_CHANGE = "the files are already as it would leave them"
+
+
+@pytest.mark.parametrize(
+    ("fields", "changes", "reason"),
+    [
+        ({}, ALL, ""),
+        ({}, [], NO_CHANGE),
+        ({"risk": Risk.READ_ONLY}, [], ""),
+        ({"left_out": LeftOut(frozenset({"A.md"}))}, [], "all of it is left out"),
+        ({"instances": (call("bullets"),)}, [], "its steps find nothing to work on"),
+        ({"instances": (call("bullets", state="skipped"),)}, [], "all steps are off or skipped"),
+        ({"instances": (call("bullets"),), "excluded": {"notes", "links"}}, [], NO_CHANGE),
+        ({"instances": (call("bullets", tool="commands.run", opaque=True),)}, [], ""),
+        ({"instances": (call("bullets", tool="workspace.openFile"),)}, [], ""),
+    ],
+)
+def test_a_plan_without_effect_knows_why(
+    fields: dict[str, Any], changes: list[NetChange], reason: str
+) -> None:
+    preview = preview_of(plan_of(), changes, **fields)
+    assert plan_rows.reason_without_effect(preview) == reason
 
 
 def test_a_step_in_detail_says_why_calls_do_not_run() -> None:

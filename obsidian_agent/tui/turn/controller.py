@@ -17,7 +17,7 @@ from obsidian_agent.tui.plan_rows import (
     PlanState,
     change_counts,
     describe_difference,
-    has_effect,
+    reason_without_effect,
 )
 
 if TYPE_CHECKING:
@@ -634,7 +634,7 @@ class TurnController:
         pending = self.pending
         if self.phase != "idle" or pending is None or pending.preview is not preview:
             return
-        if not (preview.valid and has_effect(preview)):
+        if not preview.valid or reason_without_effect(preview):
             return
         self.last, self.pending = pending, None
         self.stage = "run"

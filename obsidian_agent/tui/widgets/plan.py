@@ -65,6 +65,8 @@ LISTED_PATHS = 500
 """Paths in the detail of a fold."""
 
 GOAL_LINES = 3
+KEY_WORDS = {"comment": "change"}
+"""The words for decisions in the last line that differ from their names."""
 RISK_STYLES = {
     "read-only": "$success",
     "writes": "$warning",
@@ -249,8 +251,8 @@ class PlanPane(Vertical):
         if not self.preview.valid:
             count = len(self.preview.errors)
             return f"Cannot be approved: {terminal_text.counted(count, 'error')}."
-        if not plan_rows.has_effect(self.preview):
-            return "Nothing to run: all steps are off or skipped."
+        if plan_rows.reason_without_effect(self.preview):
+            return "Nothing would change."
         return None
 
     def _start(self, work: Callable[[], Coroutine[Any, Any, None]], group: str) -> None:
@@ -320,6 +322,10 @@ class PlanPane(Vertical):
         ]
         for kind, words in plan_rows.change_counts(preview.change_set):
             parts += [(" · ", "$quiet"), (words, KIND_STYLES[kind])]
+        is_usable = self.complete and preview.valid
+        without_effect = plan_rows.reason_without_effect(preview) if is_usable else ""
+        if without_effect:
+            parts.append((f" · changes nothing: {without_effect}", "$warning"))
         notices = len(preview.flags) + len(preview.warnings)
         if notices:
             parts += [
@@ -333,13 +339,8 @@ class PlanPane(Vertical):
         self.query_one("#plan-head", Static).update(Content.assemble(*parts))
         obstacle = self.obstacle()
         if obstacle is None:
-            keys = [
-                Content.assemble(
-                    (key_label(self, f"plan.{decision}"), "$primary bold"), f" {decision}"
-                )
-                for decision in ("approve", "reject", "filter", "edit")
-            ]
-            status = Content.styled("✓ Ready. ", "$success bold") + Content("   ").join(keys)
+            keys = self._keys("approve", "reject", "filter", "edit")
+            status = Content.styled("✓ Ready. ", "$success bold") + keys
         elif self.complete and self._changed:
             status = Content.assemble(
                 (f"! {obstacle} ", "$warning"),
@@ -348,10 +349,23 @@ class PlanPane(Vertical):
             )
         elif self.complete and not preview.valid:
             status = Content.styled(f"✗ {obstacle}", "$error")
+        elif self._is_drawn and without_effect:
+            status = Content.styled(f"! {obstacle} ", "$warning") + self._keys(
+                "comment", "edit", "reject"
+            )
         else:
             status = Content.styled(f"… {obstacle}", "$warning")
         self.query_one("#plan-status", Static).update(status)
         self.refresh_bindings()
+
+    def _keys(self, *decisions: str) -> Content:
+        return Content("   ").join(
+            Content.assemble(
+                (key_label(self, f"plan.{decision}"), "$primary bold"),
+                f" {KEY_WORDS.get(decision, decision)}",
+            )
+            for decision in decisions
+        )
 
     # --- detail -----------------------------------------------------------------------------------
 
