@@ -637,7 +637,20 @@ KEYS: tuple[Key, ...] = (
     Key("candidates.first", "1", "pick(0)", "First", "Choose the first", footer=False),
     Key("candidates.second", "2", "pick(1)", "Second", "Choose the second", footer=False),
     Key("candidates.third", "3", "pick(2)", "Third", "Choose the third", footer=False),
-    Key("candidates.change", "e", "change", "Change values", "Change the values in a form first"),
+    Key(
+        "candidates.change",
+        "e",
+        "change(False)",
+        "Change values",
+        "Change the values in a form first",
+    ),
+    Key(
+        "candidates.form",
+        "ctrl+e",
+        "change(True)",
+        "Change values",
+        "Change the values in a form first, while you type into a gap",
+    ),
     Key("candidates.actions", "f2", "actions", "All actions", "Choose from all actions instead"),
     Key("form.next", "tab,shift+tab", "", "Next field", "Go to the next or the previous field"),
     Key(

@@ -36,6 +36,8 @@ async def test_a_gap_is_filled_in_its_sentence(tmp_path: Path, size: tuple[int, 
         assert isinstance(app.app.focused, Gap)
         assert "missing: " in app.screen()
         assert "Preview" not in app.screen()
+        await app.press("enter")
+        assert "Type the missing value" in app.screen()
         await app.press(*"Stew 2")
         assert "missing: " not in app.screen()
         assert "Rename Soup to Stew 2" in app.screen()
@@ -96,6 +98,9 @@ async def test_letters_and_digits_choose_only_outside_a_gap(tmp_path: Path) -> N
         screen = await choosing(app, "please rename Soup")
         await app.press("1", "e")
         assert [gap.value for gap in screen.row.gaps] == ["1e"]
+        assert not screen.row.query_one(".number").visible, "a digit chooses nothing here"
+        await app.press("ctrl+e")
+        await app.on_top(ValuesForm)
 
 
 def small(server: LlmServer) -> LiveSettings:

@@ -51,11 +51,15 @@ class PickedCandidate(Struct, frozen=True):
 class Gap(LineEntry):
     """A value of a sentence that is missing, or a name to check."""
 
-    BINDINGS = [replace(BY_ID["candidates.choose"], action="screen.choose").binding()]
+    BINDINGS = [
+        replace(BY_ID[f"candidates.{name}"], action=f"screen.{action}").binding()
+        for name, action in (("choose", "choose"), ("form", "change(True)"))
+    ]
 
     def __init__(self, name: str, value: str) -> None:
         super().__init__(value, placeholder="▁" * _GAP, select_on_focus=False)
         self.input = name
+        self.cursor_blink = False
 
     class Names(Message):
         """A request for the names that begin like the value."""
@@ -67,6 +71,10 @@ class Gap(LineEntry):
         elif event.key == "down" and self.value:
             event.stop()
             self.post_message(self.Names())
+        elif event.key == "enter":
+            # Its binding is off while the gap is empty.
+            event.stop()
+            self.post_message(self.Submitted(self, self.value))
 
 
 class CandidateRow(Horizontal):
@@ -282,7 +290,9 @@ class Candidates(Modal[PickedCandidate]):
         parts: list[tuple[str, str]] = []
         if candidate is not None:
             if (gap := self._empty_gap) is not None:
-                parts.append((f"missing: {_line(gap.input)}. Type it into the gap.\n", "$quiet"))
+                form = self._forms.get(candidate.recipe)
+                name = gap.input if form is None else form.recipe.inputs[gap.input].description
+                parts.append((f"missing: {_line(name)}. Type it into the gap.\n", "$quiet"))
             if candidate.unused:
                 texts = " and ".join(f"“{_line(text)}”" for text in candidate.unused)
                 parts.append((f"not used: {texts}\n", "$error"))
@@ -328,12 +338,15 @@ class Candidates(Modal[PickedCandidate]):
                 self._go(self.rows.index(row))
             if not focused.value:
                 self.run_flow("check", partial(self._check, focused, 0.0), exclusive=True)
+        self.set_class(isinstance(focused, Gap), "-typing")
+        self.show_problem("")
         self._offer_names()
         self.refresh_bindings()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         if isinstance(event.input, Gap) and event.input.has_focus:
             self._has_moved = True
+            self.show_problem("")
             self._draw_detail()
             self.refresh_bindings()
             self.run_flow("check", partial(self._check, event.input), exclusive=True)
@@ -372,8 +385,7 @@ class Candidates(Modal[PickedCandidate]):
         message = messages.get(gap.input)
         is_wrong = message is not None and message.wrong and bool(value)
         remark = message.text if message is not None and value else ""
-        if not value:
-            remark = form.recipe.inputs[gap.input].description
+        self._draw_detail()
         row.show_remark(Content.styled(_line(remark), "$error" if is_wrong else "$quiet"))
         if select and not names:
             self.action_move(1)
@@ -417,7 +429,9 @@ class Candidates(Modal[PickedCandidate]):
         is_typing = isinstance(self.focused, Gap)
         if action == "choose" and self.rows:
             return self._empty_gap is None or self._empty_gap is not self.focused
-        return not (is_typing and action in ("change", "pick"))
+        if action == "change":
+            return is_typing == bool(parameters[0])
+        return not (is_typing and action == "pick")
 
     @property
     def _empty_gap(self) -> Gap | None:
@@ -450,8 +464,11 @@ class Candidates(Modal[PickedCandidate]):
             return
         self.run_flow("check", partial(self._choose, self.row), exclusive=True)
 
-    def action_change(self) -> None:
-        """Show all values of the reading under the cursor in a form."""
+    def action_change(self, typing: bool = False) -> None:
+        """Show all values of the reading under the cursor in a form.
+
+        `typing`: with the key that is not a letter, which a gap would take.
+        """
         candidate = self.row.candidate
         if candidate is not None:
             self.dismiss(PickedCandidate(candidate, self._filled(self.row), change=True))
@@ -470,6 +487,7 @@ class Candidates(Modal[PickedCandidate]):
         empty = [gap for gap in row.gaps if not gap.value.strip()]
         if empty:
             empty[0].focus()
+            self.show_problem("Type the missing value into the gap first.")
             return
         texts = row.texts
         form = await self._form(row) if texts else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widgets import Input, Static
+from textual.widgets import Input, Static, TextArea
 
 from obsidian_agent.tui import bindings, commands
 from obsidian_agent.tui.bindings import CONTEXTS, KEYS, current_keys, format_keys
@@ -76,9 +76,7 @@ class Help(Modal[None]):
             keys = [key for key in KEYS if key.context == context]
             if context in self._focused_keys:
                 title = f"Here: {title}"
-                bound = self._focused_keys[context]
-                # A key without an action is one of the widget itself.
-                keys = [key for key in keys if key.id in bound or not key.action]
+                keys = [key for key in keys if key.id in self._focused_keys[context]]
             rows = [(format_keys(current_keys(self, key.id)), key.help) for key in keys]
             parts += _section(title, rows, words, room)
         rows = [
@@ -92,8 +90,12 @@ class Help(Modal[None]):
 
 
 def focused_keys(node: DOMNode | None) -> Mapping[str, Collection[str]]:
-    """Return the ids of the keys that a widget and those around it bind, inner contexts first."""
+    """Return the ids of the keys that a widget and those around it bind, inner contexts first.
+
+    Letters and digits that a field takes as text are none.
+    """
     keys: dict[str, set[str]] = {}
+    takes_text = isinstance(node, Input | TextArea)
     for parent in node.ancestors_with_self if node is not None else ():
         for bound in parent._bindings.key_to_bindings.values():  # Textual has no public getter
             for binding in bound:
@@ -101,6 +103,15 @@ def focused_keys(node: DOMNode | None) -> Mapping[str, Collection[str]]:
                 context = id.partition(".")[0]
                 if context in CONTEXTS and context not in ("app", "main"):
                     keys.setdefault(context, set()).add(id)
+    for key in KEYS:
+        if key.context in keys:
+            # A key without an action is one of the widget itself.
+            works = not key.action or key.id in keys[key.context]
+            is_text = takes_text and all(len(name) == 1 for name in key.keys.split(","))
+            if works and not is_text:
+                keys[key.context].add(key.id)
+            else:
+                keys[key.context].discard(key.id)
     return keys
 
 
