@@ -7,6 +7,7 @@ import pytest
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.left_out import LeftOut
 from obsidian_agent.plan.result import Flag, Instance, Preview
+from obsidian_agent.tools.core.tool import Risk
 from obsidian_agent.tui import plan_rows
 from obsidian_agent.tui.plan_rows import (
     ChangeRow,
@@ -17,7 +18,6 @@ from obsidian_agent.tui.plan_rows import (
     RemarksRow,
     StepRow,
 )
-from obsidian_agent.tools.core.tool import Risk
 from obsidian_agent.vault.views.changes import ChangeSet, NetChange
 from tui.samples import change, plan_of, preview_of
 

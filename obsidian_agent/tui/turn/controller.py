@@ -455,6 +455,7 @@ class TurnController:
             and self.client is None
             and preview.valid
             and preview.approval.decision == "allow"
+            and not reason_without_effect(preview)
         ):
             self._approve_when_idle = preview
         if any(problem.code == "NO_SELECTION" for problem in preview.errors):
