@@ -197,6 +197,18 @@ class Session:
         """Return the values that an action, by name, can take from a message. May block."""
         return self.offline.turn(self.request(message)).texts_for(name)
 
+    def changed_values(
+        self, name: str, values: Mapping[str, str], comment: str
+    ) -> Mapping[str, str]:
+        """Return the values of an action with those that a comment on it changes. May block.
+
+        Beside a name of the vault, other words of the comment are no text to write.
+        """
+        inputs = next(recipe.inputs for recipe in self.recipes() if recipe.name == name)
+        changed = self.values_for(name, comment)
+        names = {key: text for key, text in changed.items() if inputs[key].kind != "text"}
+        return {**values, **(names or changed)}
+
     def suggest(self, message: str, model: str | None = None) -> tuple[Candidate, ...]:
         """Return the most likely actions for a message that is still being typed.
 

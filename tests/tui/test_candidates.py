@@ -12,6 +12,7 @@ from llm_server import Failure, LlmServer, Reply, Silence
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.screens.candidates import Candidates, Gap
+from obsidian_agent.tui.screens.dialogs import Comment
 from obsidian_agent.tui.screens.history import History
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from support import settings_with
@@ -86,6 +87,24 @@ async def test_all_actions_keep_the_sentence(tmp_path: Path) -> None:
         await app.press(*"copy a note", "enter")
         await app.on_top(ValuesForm)
         assert "Recipes/Soup.md" in app.screen()
+
+
+async def test_a_comment_on_the_plan_changes_a_value_of_its_action(tmp_path: Path) -> None:
+    async with real(tmp_path) as app:
+        for sentence in ("please move Soup over to Cellar", "move Soup to Cellar"):
+            await app.send(sentence)
+            if isinstance(app.app.screen, Candidates):
+                app.wait_out_grace()
+                await app.press("1")
+            await app.until(lambda: app.stage == "plan")
+            await app.press("c")
+            await app.on_top(Comment)
+            await app.press(*"to Attic", "enter")
+            await app.on_top(ValuesForm)
+            await app.press("enter")
+            await app.until(lambda: "Compared with the previous plan" in app.transcript())
+            assert "Move Soup to Attic" in app.plan_head()
+            await app.press("r")
 
 
 async def test_letters_and_digits_choose_only_outside_a_gap(tmp_path: Path) -> None:

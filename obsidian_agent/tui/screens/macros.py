@@ -26,6 +26,7 @@ from obsidian_agent.tui.screens.dialogs import Buttons, Modal
 from obsidian_agent.tui.screens.trust import Reading
 from obsidian_agent.tui.screens.values_form import ValuesForm, parameter_fields
 from obsidian_agent.tui.screens.workspace import Workspace
+from obsidian_agent.tui.turn.controller import FilledAction
 from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.services.macro import Macro
     from obsidian_agent.tui.screens.candidates import Candidates, PickedCandidate
+    from obsidian_agent.tui.turn.controller import Pending
 
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -99,7 +101,7 @@ class MacroActions(Workspace):
         if values is None:
             return
         self.add_entry("you", f"Run saved action: {name}")
-        self.turn.forget_plan(macro=macro.name)
+        self.turn.forget_plan(macro=macro.name, action=FilledAction(f"{MACRO}{name}", values))
         self.turn.start(self.session.run_macro(name, values), "Computing the preview")
 
     @work(group="saved", exclusive=True, exit_on_error=False)
@@ -125,9 +127,7 @@ class MacroActions(Workspace):
         if not self.ensure_idle():
             return
         self.add_entry("you", entry)
-        macro = recipe.removeprefix(MACRO) if recipe.startswith(MACRO) else None
-        self.turn.forget_plan(macro=macro, message=message)
-        self.turn.start(self.session.run_recipe(recipe, values, message), "Computing the preview")
+        self._preview_action(FilledAction(recipe, values), message)
 
     async def _ask_for_values(
         self, name: str, values: Mapping[str, str], *, always: bool = True
@@ -255,10 +255,12 @@ class MacroActions(Workspace):
         Return False if the user closes the form.
         """
         values: Mapping[str, str] | None = {}
+        action: FilledAction | None = None
         if candidate.recipe:
             known = {**candidate.values, **picked.values}
             values = await self._ask_for_values(candidate.recipe, known, always=picked.change)
             candidate = replace(candidate, values={})
+            action = FilledAction(candidate.recipe, values or {})
         elif candidate.missing:
             declared = candidate.plan.parameters if candidate.plan is not None else {}
             fields = parameter_fields(candidate.missing, declared)
@@ -266,7 +268,7 @@ class MacroActions(Workspace):
         if values is None:
             return False
         turn = self.turn
-        turn.forget_plan(macro=turn.macro, message=turn.message, client=turn.client)
+        turn.forget_plan(macro=turn.macro, message=turn.message, client=turn.client, action=action)
         turn.start(self.session.fill(candidate, values), "Computing the preview")
         return True
 
@@ -297,10 +299,47 @@ class MacroActions(Workspace):
         values = await self._ask_for_values(name, known)
         if values is None:
             return False
-        macro = name.removeprefix(MACRO) if name.startswith(MACRO) else None
-        self.turn.forget_plan(macro=macro, message=message or None)
-        self.turn.start(self.session.run_recipe(name, values, message), "Computing the preview")
+        self._preview_action(FilledAction(name, values), message or None)
         return True
+
+    @work(group="ask", exit_on_error=False)
+    async def change_values(self, plan: Pending, comment: str) -> None:
+        """Show the form of a plan made without a model, filled in with what a comment changes."""
+        action = await asyncio.to_thread(self._action_of, plan)
+        if action is None:
+            edit, toggle = self.key("plan.edit"), self.key("plan.toggle")
+            self.show_plan_notice(
+                "Without a model this plan cannot be made again from a comment. "
+                f"{edit} edits it, {toggle} leaves parts out."
+            )
+            return
+        values = await asyncio.to_thread(
+            self.session.changed_values, action.name, action.values, comment
+        )
+        filled = await self._ask_for_values(action.name, values)
+        if filled is None or self.turn.pending is not plan or not self.ensure_idle():
+            return
+        self.add_entry("you", comment)
+        message = "\n".join(filter(None, (plan.message, comment)))
+        self._preview_action(FilledAction(action.name, filled), message, revises=plan)
+
+    def _action_of(self, plan: Pending) -> FilledAction | None:
+        """Return the action that a plan is, or that its message was read as. May block."""
+        if plan.action is not None or plan.message is None:
+            return plan.action
+        for candidate in self.session.suggest(plan.message):
+            if candidate.recipe and candidate.plan == plan.plan:
+                return FilledAction(candidate.recipe, candidate.values)
+        return None
+
+    def _preview_action(
+        self, action: FilledAction, message: str | None, *, revises: Pending | None = None
+    ) -> None:
+        macro = action.name.removeprefix(MACRO) if action.name.startswith(MACRO) else None
+        self.turn.forget_plan(macro=macro, message=message, action=action, revises=revises)
+        self.turn.start(
+            self.session.run_recipe(action.name, action.values, message), "Computing the preview"
+        )
 
 
 def _remark(event: NeedsInput) -> str:

@@ -188,6 +188,10 @@ class Workspace(Screen[None]):
         """Ask for missing values, or for a choice among candidates."""
         raise NotImplementedError
 
+    def change_values(self, plan: Pending, comment: str) -> object:
+        """Change the values of a plan made without a model, as a comment says."""
+        raise NotImplementedError
+
     def busy(self, what: str) -> None:
         """Show the current activity; "" ends it."""
         if what:

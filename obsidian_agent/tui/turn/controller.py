@@ -51,6 +51,14 @@ Stage = Literal["idle", "plan", "run", "result"]
 """The content of the work pane."""
 
 
+class FilledAction(Struct, frozen=True):
+    """An action of the menu with values, as its form takes them."""
+
+    name: str
+    """The name of a recipe, or `macro:NAME`."""
+    values: Mapping[str, str]
+
+
 class Pending(Struct, frozen=True, kw_only=True):
     """A complete preview that waits for a decision."""
 
@@ -63,6 +71,8 @@ class Pending(Struct, frozen=True, kw_only=True):
     """The changes that the preview leaves out."""
     macro: str | None = None
     """The name of the macro, if the plan is one."""
+    action: FilledAction | None = None
+    """The action that the user chose, if the plan is one."""
     message: str | None = None
     """The message from which the plan was made, if any."""
     client: ClientPlan | None = None
@@ -95,6 +105,7 @@ class TurnView(Protocol):
     def show_plan(self, state: PlanState) -> None: ...
     def show_plan_notice(self, text: str) -> None: ...
     def put_aside(self, plan: Pending) -> object: ...
+    def change_values(self, plan: Pending, comment: str) -> object: ...
     def bring_forward(self, *, only_beside: bool = False) -> None: ...
     def focus_work(self) -> None: ...
     def show_nothing(self) -> None: ...
@@ -151,6 +162,7 @@ class TurnController:
         self._revises: Pending | None = None
         """The plan that the next one takes the place of, at the wish of the user."""
         self._message: str | None = None
+        self._action: FilledAction | None = None
         self._outputs: Mapping[str, Any] = {}
         """The outputs of the steps that have run, if the plan runs in stages."""
         self._done_items: DoneItems = {}
@@ -203,8 +215,7 @@ class TurnController:
 
         if not keep:
             source = source or PlanSource()
-            self.forget_plan(message=source.message, client=source.client)
-            self._revises = source.revises
+            self.forget_plan(message=source.message, client=source.client, revises=source.revises)
             self._agent = source.client.proposal.client if source.client else source.agent
         options = PreviewOptions(
             disabled=disabled,
@@ -245,7 +256,7 @@ class TurnController:
         self._preview_restored(last)
 
     def _restore(self, plan: Pending) -> None:
-        self.forget_plan(macro=plan.macro, message=plan.message)
+        self.forget_plan(macro=plan.macro, message=plan.message, action=plan.action)
         self._plan, self._disabled, self._left_out = plan.plan, plan.disabled, plan.left_out
         self._agent = plan.preview.agent
 
@@ -259,8 +270,13 @@ class TurnController:
         macro: str | None = None,
         message: str | None = None,
         client: ClientPlan | None = None,
+        action: FilledAction | None = None,
+        revises: Pending | None = None,
     ) -> None:
-        """Drop the displayed plan: the next one is another, made from the given source."""
+        """Drop the displayed plan: the next one is another, made from the given source.
+
+        It takes the place of the plan that it `revises`.
+        """
         if self.client is not client and (
             self.pending is None or self.pending.client is not self.client
         ):
@@ -271,9 +287,10 @@ class TurnController:
         self._left_out = None
         self._outputs, self._done_items = {}, {}
         self._agent = ""
-        self._revises = None
+        self._revises = revises
         self.macro = macro
         self._message = message
+        self._action = action
 
     def cancel(self) -> bool:
         """Stop planning immediately, a run after the current file. Return False when idle."""
@@ -323,6 +340,7 @@ class TurnController:
         self.pending = pending
         if pending is not None:
             self.macro, self._message, self.client = pending.macro, pending.message, pending.client
+            self._action = pending.action
             self._agent = pending.preview.agent
             self._view.bring_forward(only_beside=True)
         self._show_pending()
@@ -442,6 +460,7 @@ class TurnController:
             disabled=self._disabled,
             left_out=self._left_out,
             macro=self.macro,
+            action=self._action,
             message=self._message,
             client=self.client,
         )
@@ -594,14 +613,8 @@ class TurnController:
             self._view.refresh_state()
         elif self._thread.chosen_model is not None or session.has_model:
             self._revise(text, comment_with_plan(text, pending))
-        elif pending.message is not None:
-            self._revise(text, f"{pending.message.rstrip('. ')}, {text}")
         else:
-            keys = (self._view.key("plan.edit"), self._view.key("plan.toggle"))
-            self._view.show_plan_notice(
-                "Without a model this plan cannot be made again from a comment. "
-                f"{keys[0]} edits it, {keys[1]} leaves parts out."
-            )
+            self._view.change_values(pending, text)
 
     def repair_plan(self) -> None:
         """Send the errors of the pending plan back to the model that planned."""
@@ -617,10 +630,8 @@ class TurnController:
         self._revise("Repair the errors of the plan.", comment_with_plan(text, pending))
 
     def _revise(self, text: str, message: str) -> None:
-        pending = self.pending
         self._view.add_entry("you", text)
-        self.forget_plan(message=message)
-        self._revises = pending
+        self.forget_plan(message=message, revises=self.pending)
         self.start(self._thread.turn(message), "Planning")
 
     def preview_pending_again(self) -> None:
