@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -45,6 +45,7 @@ _DEVICE: Final = re.compile(
     r"|(?-i:(?=.*[\d-])(?=.*[A-Z]{3})[A-Z0-9]+(?:-[A-Z0-9]+)*))(?:-\d+)?",
     re.IGNORECASE,
 )
+_NUMBERED: Final = re.compile(r" [2-9]$|\([1-9]\)$")
 _TELLTALE: Final = re.compile(rf"(?i:{_CONFLICT})|BACKUP|BASE|LOCAL|REMOTE|[-~]| [2-9]$|\([1-9]\)$")
 """A part of every name that one of the patterns matches."""
 
@@ -72,7 +73,11 @@ def copies_among(
             continue
         for name in _possible_names(file):
             original = known.get(name.original)
-            if original is not None and are_versions(body(file), body(original)):
+            if original is None:
+                continue
+            texts = body(file), body(original)
+            is_other = texts[0] != texts[1] and _is_one_of_several(file, original, known)
+            if are_versions(*texts) and not is_other:
                 copies[file] = ConflictCopy(name.service, original, False)
                 break
     return copies
@@ -111,6 +116,18 @@ def _possible_names(file: VaultPath) -> Iterator[_CopyName]:
             yield _CopyName("OneDrive", _sibling(file, stem))
         stem, hyphen, last = stem.rpartition("-")
         device = f"{last}-{device}"
+
+
+def _is_one_of_several(
+    file: VaultPath, original: VaultPath, known: Mapping[str, VaultPath]
+) -> bool:
+    """Return whether a file is one of a series: "Session", "Session 2" and "Session 3"."""
+    forms = (f"{original.stem} {number}" for number in range(1, 10))
+    names = (name for form in forms for name in (form, f"{form[:-1]}({form[-1]})"))
+    others = (known.get(_sibling(file, name)) for name in names)
+    return _NUMBERED.search(file.stem) is not None and any(
+        other not in (None, file) for other in others
+    )
 
 
 def _sibling(file: VaultPath, stem: str) -> str:
