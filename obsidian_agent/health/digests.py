@@ -34,8 +34,14 @@ _WORD: Final = re.compile(r"\w+")
 _STRUCTURE: Final = re.compile(r"(?m)^[ \t]*(?:#{1,6}[ \t].*|[-*+][ \t]*(?:\[.\])?[ \t]*|---+|>)$")
 _NUMBERS: Final = re.compile(r"\d+")
 _IN_BRACKETS: Final = re.compile(r"[ \t]*\([^()]*\)\Z")
-_MIN_COPY: Final = 15
-"""Words of a text that may be a copy by its name."""
+_NAMED_AS_COPY: Final = re.compile(
+    r"\)\Z|\b(?:copy|copie|copia|cópia|kopi[ea]?|копия)\b", re.IGNORECASE
+)
+_MIN_WORDS: Final = 15
+"""Words of a short text that can be compared."""
+_COPY: Final = 0.8
+"""The share of words that a short text has in common with one that is named as a copy of it."""
+_MIN_COPY: Final = 8
 _BAGS: Final = 1_000
 """Bags of words that are kept."""
 _COMMON: Final = 10
@@ -121,12 +127,14 @@ class Digests:
         for first, second in self._named_alike():
             words, own_words = bag(first), bag(second)
             share = _overlap(words, own_words)
-            is_text = min(words.total(), own_words.total()) >= _MIN_COPY
+            is_copy = _NAMED_AS_COPY.search(second.stem) is not None
+            enough, least = (_COPY, _MIN_COPY) if is_copy else (SIMILAR, _MIN_WORDS)
+            is_text = min(words.total(), own_words.total()) >= least
             is_new = frozenset((first, second)) not in known
             # A word that only one name and its text have is the subject of a note.
             added = set(_name_words(second)) - set(_name_words(first))
             has_subject = any(word in own_words and word not in words for word in added)
-            if is_new and is_text and SIMILAR <= share < 1 and not has_subject:
+            if is_new and is_text and enough <= share < 1 and not has_subject:
                 similar.append((first, second, share))
         return similar
 
