@@ -9,7 +9,7 @@ from urllib.parse import unquote_to_bytes
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.health.finding import HealthFinding, Repair
-from obsidian_agent.health.name_evidence import attachment_key
+from obsidian_agent.health.name_evidence import attachment_key, attachment_keys
 from obsidian_agent.health.notes import delete
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.links.graph import ATTACHMENTS, means_note
@@ -44,7 +44,9 @@ def unused_attachments(survey: VaultSurvey) -> Iterator[HealthFinding]:
         if file is None and not means_note(target)
     }
     unused = [
-        file for file in candidates if file not in used and attachment_key(file.name) not in missing
+        file
+        for file in candidates
+        if file not in used and missing.isdisjoint(attachment_keys(file.name))
     ]
     mentioned = _mentioned(survey, {file.name for file in unused})
     for file in unused:

@@ -63,7 +63,7 @@ def _missing_attachment(names: NameEvidence, lost: LostLink) -> HealthFinding:
     evidence = f"the same file name in {files[0].parent.text or 'the vault'}" if files else ""
     is_certain = len(files) == 1 and folder_fits(lost.link.target, lost.source, files[0])
     if not files and (files := names.attachments.get(attachment_key(name), [])):
-        evidence = "the same name but for case, spaces, punctuation or the kind of file"
+        evidence = "the same name but for its spelling, a number of a copy or the kind of file"
     choices = _retargets(lost, files)
     return HealthFinding(
         kind="missing-attachment",

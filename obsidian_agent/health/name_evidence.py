@@ -23,11 +23,14 @@ from obsidian_agent.vault.markdown.note import scan_lossy
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 
 _MAX_SIMILAR: Final = 5
+_MIN_SIMILAR: Final = 6
+"""Letters from which on names that differ in one of them may be the same."""
 _WORD: Final = re.compile(r"\w+")
 _TITLE: Final = re.compile(rb"\n# +(.+?)[ \t#]*\r?(?=\n|\Z)")
 _NOT_SIMILAR: Final = re.compile(r"\d+|[+#]+")
 _NO_WORD: Final = re.compile(r"\w*\d\w*|\w|Untitled", re.IGNORECASE)
 _SIGNS: Final = re.compile(r"(?<!\w)[-−]\d|[+#%]")
+_NUMBER_OF_COPY: Final = re.compile(r"(?<=\S) ?\(\d+\)\Z")
 _SUFFIXES: Final = {".jpeg": ".jpg", ".tiff": ".tif"}
 
 
@@ -123,16 +126,22 @@ class NameEvidence:
     def _named_alike(self, name: str) -> list[VaultPath]:
         from rapidfuzz import fuzz, process
 
+        key = without_accents(spelling_key(name))
         by_name = self._plain_names.get(_digits(name), {})
         matches = process.extract(
-            without_accents(spelling_key(name)),
-            by_name.keys(),
-            scorer=fuzz.ratio,
-            score_cutoff=80,
-            limit=_MAX_SIMILAR,
+            key, by_name.keys(), scorer=fuzz.ratio, score_cutoff=80, limit=_MAX_SIMILAR
         )
-        files = dict.fromkeys(file for key, _, _ in matches for file in by_name[key])
-        return [file for file in files if not _have_other_emoji(name, file.stem)]
+        similar = [own for own, _, _ in matches if _may_be_misspelled(key, own)]
+        files = [*self._longer_names(name), *(file for own in similar for file in by_name[own])]
+        return [file for file in dict.fromkeys(files) if not _have_other_emoji(name, file.stem)]
+
+    def _longer_names(self, name: str) -> list[VaultPath]:
+        """Return the notes whose names begin with a name and say more, if they are not many."""
+        words = _words(name)
+        notes = self._first_words.get(words[0], []) if words else []
+        beginning = re.compile(rf"{re.escape(name)}(?![\w+#]|\Z)", re.IGNORECASE)
+        longer = [note for note in notes if beginning.match(note.stem)]
+        return longer if len(longer) <= _MAX_SIMILAR else []
 
     @cached_property
     def attachments(self) -> dict[str, list[VaultPath]]:
@@ -140,7 +149,8 @@ class NameEvidence:
         files: dict[str, list[VaultPath]] = defaultdict(list)
         for file in self.survey.files:
             if file.suffix in ATTACHMENTS:
-                files[attachment_key(file.name)].append(file)
+                for key in attachment_keys(file.name):
+                    files[key].append(file)
         return files
 
     @cached_property
@@ -167,6 +177,15 @@ class NameEvidence:
                 key = without_accents(spelling_key(name))
                 names[_digits(name)].setdefault(key, []).append(note)
         return names
+
+    @cached_property
+    def _first_words(self) -> dict[str, list[VaultPath]]:
+        """The notes by the first words of their names."""
+        notes: dict[str, list[VaultPath]] = defaultdict(list)
+        for note in self.survey.linkable:
+            for word in _words(note.stem)[:1]:
+                notes[word].append(note)
+        return notes
 
     @cached_property
     def _titles(self) -> dict[str, list[tuple[VaultPath, str]]]:
@@ -244,6 +263,12 @@ class NameEvidence:
         return entry.path if entry is not None and entry.kind == "file" else None
 
 
+def attachment_keys(name: str) -> set[str]:
+    """Return the keys of an attachment: with and without the number that a copy has."""
+    stem, suffix = posixpath.splitext(name)
+    return {attachment_key(name), attachment_key(_NUMBER_OF_COPY.sub("", stem) + suffix)}
+
+
 def attachment_key(name: str) -> str:
     """Return the name of an attachment without case, spaces, punctuation and accents."""
     stem, suffix = posixpath.splitext(name)
@@ -288,6 +313,12 @@ def _emoji(name: str) -> list[str]:
     return [character for character in name if unicodedata.category(character) == "So"]
 
 
+def _may_be_misspelled(key: str, own_key: str) -> bool:
+    """Return whether one of two similar keys may be meant as the other: not "Rust" and "Trust"."""
+    first, second = sorted((key, own_key), key=len)
+    return second.startswith(first) or (len(first) >= _MIN_SIMILAR and first[0] == second[0])
+
+
 def _digits(name: str) -> str:
     """Return the parts of a name that never count as similar: numbers, `+` and `#`."""
-    return " ".join(_NOT_SIMILAR.findall(name))
+    return " ".join(part.lstrip("0") for part in _NOT_SIMILAR.findall(name))

@@ -155,6 +155,29 @@ def test_a_name_with_other_numbers_is_not_offered(found: Examine) -> None:
         assert not any("→" in title for title in repairs(finding)[1])
 
 
+@pytest.mark.parametrize(
+    ("name", "notes", "offered"),
+    [
+        ("Yves Guen", ["Yves Guen (1895-1961)", "Yves Guen (1925)"], 2),
+        ("Resi", ["Resi Huber", "Anna Resi"], 1),
+        ("Brew 44", ["Brew 044", "Brew 45"], 1),
+        ("bean", ["Beans"], 1),
+        ("Warfarine", ["Warfarin", "Software"], 1),
+        ("Rust", ["Trust"], 0),
+        ("gone", ["One"], 0),
+        ("Marta", ["Maria"], 0),
+        ("Plan", [f"Plan {letter * 5}" for letter in "abcdef"], 0),
+    ],
+)
+def test_longer_and_similar_names_are_offered(
+    found: Examine, name: str, notes: list[str], offered: int
+) -> None:
+    files = dict.fromkeys((f"{note}.md" for note in notes), "x")
+    (finding,) = found({"A.md": f"[[{name}]]", **files}, "unresolved-link")
+    preselected, titles = repairs(finding)
+    assert (preselected, sum("→" in title for title in titles)) == (False, offered)
+
+
 def test_a_tie_is_a_question(found: Examine) -> None:
     files = {"A.md": "[[kick off]]", "Kick-off.md": "", "B/Kick_off.md": ""}
     (finding,) = found(files, "unresolved-link")
@@ -233,7 +256,9 @@ def test_a_missing_picture_is_found_by_its_file_name(found: Examine) -> None:
 
 def test_a_picture_with_another_spelling_is_offered_and_not_deleted(found: Examine) -> None:
     files = {"A.md": "![[Gel-3.png]] ![[gel 4.jpeg]]", "x/gel 3.png": "x", "gel 4.jpg": "x"}
-    first, second = found(files, "missing-attachment", "unused-attachment")
+    files |= {"B.md": "[[Prices.pdf]]", "Prices (2).pdf": "x"}
+    first, second, third = found(files, "missing-attachment", "unused-attachment")
+    assert repairs(third) == (False, ["[[Prices.pdf]] → [[Prices (2).pdf|Prices.pdf]]"])
     assert repairs(first) == (False, ["[[Gel-3.png]] → [[gel 3.png]]"])
     assert repairs(second) == (False, ["[[gel 4.jpeg]] → [[gel 4.jpg|gel 4.jpeg]]"])
 
@@ -477,6 +502,14 @@ def test_nearly_the_same_text_is_reported_as_similar(found: Examine) -> None:
 
 
 SHORT = "- passport\n- book\n- charger\n- jacket\n- plugs\n- snacks\n" * 3
+
+
+@pytest.mark.parametrize("name", ["Pruning (old)", "Pruning copia"])
+def test_of_a_very_short_copy_a_word_or_two_may_differ(found: Examine, name: str) -> None:
+    text = "February, La Paloma, in the rose garden. Bring gloves{}. Andrew leads."
+    files = {"Pruning.md": text.format(""), f"{name}.md": text.format(", saws")}
+    (finding,) = found(files, "similar-note")
+    assert {finding.path, finding.subject} == {"Pruning.md", f"{name}.md"}
 
 
 @pytest.mark.parametrize("name", ["Packing (old)", "Packing - Copy", "Copy of Packing", "Pack ing"])
@@ -912,6 +945,12 @@ VAGUE_NAMES = (
     "Plan-DESKTOP-4F2K1QP",
     "Plan-MacBook Pro de Ada-2",
 )
+
+
+def test_numbered_notes_are_a_series_and_no_copies(found: Examine) -> None:
+    names = {"Session.md": "April", "Session 2.md": "June", "Session 3.md": "July"}
+    files = {name: f"Agenda: budget, roof and hall. Next in {names[name]}." for name in names}
+    assert not found(files, "conflict-copy", "similar-note")
 
 
 @pytest.mark.parametrize("name", VAGUE_NAMES)
