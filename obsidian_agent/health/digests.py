@@ -23,6 +23,7 @@ from obsidian_agent.vault.index.digest import (
     HAS_MARKS,
     IS_SHORT,
     MAY_BE_EMPTY,
+    MAY_LACK_FENCE,
     MIN_PROSE,
     REPEATS_NAMES,
     DueTask,
@@ -55,12 +56,14 @@ class NoteDigest(Struct, frozen=True, kw_only=True):
 
     `body` is None for a text of a few words. `broken` says why the properties cannot be read.
     `may_repeat_properties`: two lines of the properties begin with the same name.
+    `may_lack_fence`: a note without properties begins with hyphens.
     """
 
     is_empty: bool = False
     has_conflict_marks: bool = False
     broken: str = ""
     may_repeat_properties: bool = False
+    may_lack_fence: bool = False
     body: int | None = None
     sketch: Sequence[int] = ()
     overdue: tuple[DueTask, ...] = ()
@@ -183,6 +186,7 @@ def _digest(survey: VaultSurvey, note: VaultPath) -> NoteDigest:
         ),
         broken=_broken_properties(data) if may_be_broken else "",
         may_repeat_properties=has_properties and bool(flags & REPEATS_NAMES),
+        may_lack_fence=bool(flags & MAY_LACK_FENCE),
         body=None if flags & IS_SHORT else body,
         sketch=array("I", facts.digest.pieces),
         overdue=tuple(DueTask(*task) for task in due_tasks if task[2] < today and is_day(task[2])),

@@ -38,6 +38,13 @@ _LINK: Final = re.compile(r"\[\[[^\[\]\n]+\]\]")
 _LINKS: Final = re.compile(rf"{_LINK.pattern}(?:[ \t]*,[ \t]*{_LINK.pattern})+")
 _WITHOUT_BLANK: Final = re.compile(r"\A([A-Za-z][\w-]*:)(?=[^\s:/\\])(?!.*: )")
 """The key of a property in the first column whose value begins at once; no address."""
+_ENTRY: Final = r"(?:[^\W\d_][\w -]*:(?:[ \t].*)?|[ \t]+\S.*|-[ \t].*)(?:\r?\n|\Z)"
+_MISPLACED: Final = re.compile(
+    rf"(?P<mark>\ufeff?)\s*--+[ \t]*\r?\n(?P<block>(?:{_ENTRY})+)(?P<end>--+[ \t]*\r?(?:\n|\Z))?"
+)
+"""Properties, not between the fences that Obsidian knows."""
+_TAG: Final = r"#[^\W\d_][\w/-]*"
+_TAGS_IN_COMMENT: Final = re.compile(rf"(?im)^(tags?:)[ \t]+({_TAG}(?:[ \t,]+{_TAG})*)[ \t]*$")
 _ANCHOR: Final = re.compile(r"(?<=[\s\[{,])&\S")
 _PAIRS: Final = {"[": "]", "{": "}"}
 
@@ -67,28 +74,41 @@ class _Problem(NamedTuple):
 
 
 def invalid_properties(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
-    """Yield the notes whose properties are no valid YAML, or have one name more than once."""
+    """Yield the notes whose properties are no valid YAML, or none that Obsidian reads as meant."""
     for note, digest in digests.of.items():
-        if not digest.broken and not digest.may_repeat_properties:
+        has_no_tags = survey.facts[note].properties.get("tags", "") is None
+        if not any(
+            (digest.broken, digest.may_repeat_properties, digest.may_lack_fence, has_no_tags)
+        ):
             continue
         try:
             data = survey.view.read(note)
             text = decode(data, note.text)
         except VaultError:
             continue
-        front = find_frontmatter(text)
-        block = text[front.content_start : front.content_end] if front is not None else ""
-        problem = _unreadable(block, digest.broken) if digest.broken else _repeated(block)
-        if front is None or problem is None:
+        if digest.may_lack_fence:
+            start, end = 0, len(text)
+            problem = _misplaced(text)
+        elif (front := find_frontmatter(text)) is None:
+            continue
+        else:
+            start, end = front.content_start, front.content_end
+            block = text[start:end]
+            if digest.broken:
+                problem = _unreadable(block, digest.broken)
+            else:
+                problem = _repeated(block) if digest.may_repeat_properties else None
+                problem = problem or _tags_in_comment(block)
+        if problem is None:
             continue
         repair = None
         if problem.mended is not None:
-            content = text[: front.content_start] + problem.mended.block + text[front.content_end :]
+            content = text[:start] + problem.mended.block + text[end:]
             repair = _writing(note, data, content, problem.mended.title)
         yield HealthFinding(
             kind="invalid-properties",
             path=note.text,
-            line=text.count("\n", 0, front.content_start) + 1 + problem.lines_before,
+            line=text.count("\n", 0, start) + 1 + problem.lines_before,
             subject="",
             text=problem.text,
             evidence=problem.evidence,
@@ -124,6 +144,44 @@ def _first_problem(lines: Sequence[str], reason: str) -> tuple[int, str]:
         if len(lines) == 1 or _read(f"x:\n  {line.strip()}\n") is None:
             return position, f"{quoted} is no valid YAML."
     return 0, reason
+
+
+def _misplaced(text: str) -> _Problem | None:
+    """Return the problem of properties that are not at the beginning or not between fences."""
+    match = _MISPLACED.match(text)
+    values = _read(match["block"]) if match is not None else None
+    if match is None or not values:
+        return None
+    # One line of this form below a rule may be text.
+    if not match["end"] and len(values) < 2 and not values.keys() & {"tags", "aliases"}:
+        return None
+    newline = newline_of(text)
+    block = match["block"] if match["block"].endswith("\n") else match["block"] + newline
+    fence = f"---{newline}"
+    content = f"{match['mark']}{fence}{block}{fence}{text[match.end() :]}"
+    return _Problem(
+        "The properties are not between two lines of three hyphens at the beginning.",
+        "Obsidian reads them as text",
+        text.count("\n", 0, match.start("block")) - 1,
+        Mended(content, "Put the properties between lines of three hyphens"),
+    )
+
+
+def _tags_in_comment(block: str) -> _Problem | None:
+    """Return the problem of tags with `#`, which begins a comment."""
+    match = _TAGS_IN_COMMENT.search(block)
+    if match is None:
+        return None
+    tags = ", ".join(re.split(r"[ \t,]*#", match[2])[1:])
+    return _Problem(
+        f"“{excerpt(match[0].strip())}” has no tags.",
+        "in properties, # begins a comment",
+        block.count("\n", 0, match.start()),
+        Mended(
+            f"{block[: match.start()]}{match[1]} [{tags}]{block[match.end() :]}",
+            f"{match[1]} [{tags}]",
+        ),
+    )
 
 
 def _repeated(block: str) -> _Problem | None:

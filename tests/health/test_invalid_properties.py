@@ -237,3 +237,30 @@ def test_a_property_that_is_there_twice_is_reported_with_its_line(make_vault: Ma
 
 def test_placeholders_are_no_damage(make_vault: MakeVault) -> None:
     assert not examined(make_vault, {"A.md": "---\na: {{x}}: b\n---\n"})
+
+
+MISPLACED = {
+    "---\ntitle: x\ntags: [y]\n\nText\n": (1, "---\ntitle: x\ntags: [y]\n---\n\nText\n"),
+    "---\ntags:\n  - y\n# Text\n": (1, "---\ntags:\n  - y\n---\n# Text\n"),
+    "\ufeff\r\n---\r\na: 1\r\n---\r\nText": (2, "\ufeff---\r\na: 1\r\n---\r\nText"),
+    "--\na: 1\n--\nText": (1, "---\na: 1\n---\nText"),
+    "---\na: 1\nb: 2": (1, "---\na: 1\nb: 2\n---\n"),
+    "---\nNote: this is a text.\n\nText\n": None,
+    "---\nText\n---\n": None,
+    "--\nText: x: y\n--\n": None,
+    "---\ntags: #a #b/c, #d\nx: 1\n---\n": (2, "---\ntags: [a, b/c, d]\nx: 1\n---\n"),
+    "---\ntags: # none\n---\n": None,
+    "---\ntags:\n---\ntags: #a\n": None,
+}
+
+
+@pytest.mark.parametrize("text", MISPLACED)
+def test_properties_that_obsidian_does_not_see_are_reported(
+    make_vault: MakeVault, text: str
+) -> None:
+    (finding, *_) = (*examined(make_vault, {"A.md": text}), None)
+    if finding is None or finding.repair is None:
+        assert MISPLACED[text] is None
+    else:
+        content = finding.repair.choices[0].steps[0].args["content"]
+        assert (finding.line, content) == MISPLACED[text]
