@@ -18,6 +18,8 @@ from obsidian_agent.health.finding import (
 )
 from obsidian_agent.health.names import is_date, spelled_out, without_accents
 from obsidian_agent.health.survey import VaultSurvey
+from obsidian_agent.vault.index.digest import SPELLS_TAGS
+from obsidian_agent.vault.markdown.note import names_in
 from obsidian_agent.vault.paths.path import VaultPath
 
 _SEPARATOR: Final = re.compile(r"[-_]+(?!\d)|(?<=[^\W\d_]{2})[-_]+")
@@ -47,7 +49,7 @@ def tag_spellings(survey: VaultSurvey) -> Iterator[HealthFinding]:
     """
     notes: dict[str, list[VaultPath]] = defaultdict(list)
     for note in survey.notes:
-        for tag in dict.fromkeys(chain.from_iterable(map(_with_parents, survey.facts[note].tags))):
+        for tag in dict.fromkeys(chain.from_iterable(map(_with_parents, _tags_in(survey, note)))):
             notes[tag].append(note)
     siblings: dict[str, list[str]] = defaultdict(list)
     for tag in notes:
@@ -64,6 +66,13 @@ def tag_spellings(survey: VaultSurvey) -> Iterator[HealthFinding]:
             usual, tag = sorted(related, key=lambda tag: (-len(notes[tag]), tag))
             if shared := context.shared(tag, usual):
                 yield _finding((usual, tag), notes, context=shared)
+
+
+def _tags_in(survey: VaultSurvey, note: VaultPath) -> Sequence[str]:
+    """Return the tags in a note, each in every spelling."""
+    facts = survey.facts[note]
+    data = survey.index.text(note) if facts.digest.flags & SPELLS_TAGS else b""
+    return names_in(data).tags if isinstance(data, bytes) and data else facts.tags
 
 
 def _with_parents(tag: str) -> Iterator[str]:

@@ -563,6 +563,11 @@ def test_tags_that_differ_in_case_get_the_usual_spelling(found: Examine) -> None
     assert repairs(case) == (True, ["#book → #Book", "#Book → #book"])
 
 
+def test_a_note_may_have_both_spellings_of_a_tag(found: Examine) -> None:
+    (finding,) = found({"A.md": "#mood #Mood", "B.md": "#Mood"}, "tag-spelling")
+    assert repairs(finding) == (False, ["#mood → #Mood", "#Mood → #mood"])
+
+
 def test_several_spellings_are_one_finding_with_a_choice_of_each(found: Examine) -> None:
     spellings = ["sci-fi", "sci-fi", "SciFi", "sci_fi"]
     files = {f"{n}.md": f"---\ng: {text}\n---\n#{text}" for n, text in enumerate(spellings)}

@@ -38,6 +38,9 @@ HAS_PLACEHOLDERS: Final = 32
 MAY_LACK_FENCE: Final = 64
 """Flag of a note without properties that begins with hyphens."""
 
+SPELLS_TAGS: Final = 128
+"""Flag of a note with a tag in more than one spelling."""
+
 MIN_PROSE: Final = 20
 """Characters without headings and empty list items below which equal texts mean nothing."""
 
@@ -76,11 +79,12 @@ class DueTask(NamedTuple):
     due: str
 
 
-def digest(data: bytes) -> TextDigest:
-    """Return the digest of a note."""
+def digest(data: bytes, *, spells_tags: bool = False) -> TextDigest:
+    """Return the digest of a note. `spells_tags`: it has a tag in more than one spelling."""
     start, body = body_start(data), body_of(data)
     names = _NAME.findall(data, 0, start) if start else []
-    flags = IS_SHORT if len(body) < MIN_PROSE else 0
+    flags = SPELLS_TAGS if spells_tags else 0
+    flags |= IS_SHORT if len(body) < MIN_PROSE else 0
     flags |= HAS_FENCES if start else 0
     flags |= REPEATS_NAMES if len(names) != len(set(names)) else 0
     is_line = b"\n" not in body and body[:1] in (b"", b"#")

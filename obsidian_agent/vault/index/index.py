@@ -110,14 +110,15 @@ def note_facts(names: Names, data: bytes) -> Facts:
     from obsidian_agent.vault.index.digest import digest
 
     links = references_in(data).links
+    tags = distinct_tags(names.tags) if names.tags else ()
     return Facts(
-        tags=distinct_tags(names.tags) if names.tags else (),
+        tags=tags,
         aliases=names.aliases,
         properties=names.properties,
         targets=names.targets,
         lossy=names.lossy,
         references=tuple(dict.fromkeys([link.target for link in links])) if links else (),
-        digest=digest(data),
+        digest=digest(data, spells_tags=len(tags) < len(set(names.tags))),
     )
 
 
