@@ -19,7 +19,7 @@ Call = Callable[..., tuple[int, Any]]
 
 FILES = {
     "Kick-off notes.md": "See [[Projects]].\n",
-    "Projects.md": "[[kickoff notes]] and [[Nowhere]]\n",
+    "Projects.md": "[[kick off notes]] and [[Nowhere]]\n",
     "Empty.md": "",
 }
 
@@ -38,11 +38,15 @@ def test_findings_are_printed_with_evidence_and_repairs(call: Call) -> None:
     assert kickoff.keys() == {"id", "kind", "path", "line", "text", "evidence", "repair"}
     assert kickoff["repair"]["preselected"] is True
     assert kickoff["repair"]["choices"][0] == {
-        "title": "[[kickoff notes]] → [[Kick-off notes]]",
+        "title": "[[kick off notes]] → [[Kick-off notes]]",
         "steps": [
             {
                 "tool": "vault.retargetLinks",
-                "args": {"path": "Projects.md", "name": "kickoff notes", "to": "Kick-off notes.md"},
+                "args": {
+                    "path": "Projects.md",
+                    "name": "kick off notes",
+                    "to": "Kick-off notes.md",
+                },
             }
         ],
     }
@@ -140,7 +144,7 @@ def test_every_repair_is_previewed_run_and_undone(
             steps = tuple(RepairStep(step["tool"], step["args"]) for step in choice["steps"])
             choices = groups.setdefault((finding["kind"], number), [])
             choices.append(RepairChoice(choice["title"], steps))
-    assert len({kind for kind, _ in groups}) == 11
+    assert len({kind for kind, _ in groups}) == 12
     for group, choices in groups.items():
         plan = tmp_path / "plan.json"
         plan.write_text(json.dumps(repair_plan(choices)), encoding="utf-8")

@@ -29,7 +29,7 @@ FILES = {
     "Ada Lovelace.md": "---\naliases: [Ada L]\n---\n[[Ideas]]\n",
     "Daily/3.md": "x\nMet [[Ada L]] today.\n",
     "Ideas.md": "[[Ada Lovelace]] and [[Garden]]\n",
-    "Projects/A.md": "See [[kickoff notes]].\n",
+    "Projects/A.md": "See [[kick off notes]].\n",
     "Projects/Kick-off notes.md": "[[Ideas]]\n",
     "Empty 1.md": "",
     "Empty 2.md": "",
