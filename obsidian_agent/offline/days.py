@@ -64,6 +64,15 @@ class Period(Stretch, frozen=True):
     """Some days in a sentence; the text is the first one, as YYYY-MM-DD, `until` excluded."""
 
     until: str
+    is_fixed: bool = True
+    """False for a month without a year."""
+
+    @property
+    def of_last_year(self) -> Period:
+        """The same days a year earlier."""
+        first, until = map(date.fromisoformat, (self.text, self.until))
+        start, end = shift(first, -1, "year"), shift(until, -1, "year")
+        return Period(self.start, self.end, start.isoformat(), end.isoformat())
 
 
 def periods(spoken: Sequence[Word], bare: str, today: date) -> Iterator[Period]:
@@ -97,7 +106,7 @@ def periods(spoken: Sequence[Word], bare: str, today: date) -> Iterator[Period]:
         if month is not None and (is_cued or year is not None or is_name):
             months = [date(int(year.text), month, 1)] if year else _near(month, today)
             first = min(months, key=lambda day: abs((day - today).days + 15))
-            yield _period(word.start, year.end if year else end, first, "month")
+            yield _period(word.start, year.end if year else end, first, "month", fixed=bool(year))
 
 
 def _near(month: int, today: date) -> list[date]:
@@ -111,8 +120,8 @@ def _beginning(day: date, unit: str) -> date:
     return day.replace(day=1) if unit == "month" else day.replace(month=1, day=1)
 
 
-def _period(start: int, end: int, first: date, unit: str) -> Period:
-    return Period(start, end, first.isoformat(), shift(first, 1, unit).isoformat())
+def _period(start: int, end: int, first: date, unit: str, *, fixed: bool = True) -> Period:
+    return Period(start, end, first.isoformat(), shift(first, 1, unit).isoformat(), fixed)
 
 
 def days(text: str, today: date) -> Iterator[Stretch]:

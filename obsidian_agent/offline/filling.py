@@ -266,6 +266,9 @@ class Filling:
             if spec.name not in self.values and (value := self._value(spec)) is not None:
                 self.values[spec.name] = value
                 parts[spec.name] = self.used[before:]
+                for match in (one for one in self.parsed.names if one.near):
+                    if is_within(match, self.used[before:]):
+                        self.guesses[spec.name] = self._stretch(match.start, match.end)
         for spec in self._lacks_folder():
             if (value := self._value(spec)) is not None:
                 self.values[spec.name] = value
@@ -520,8 +523,12 @@ class Filling:
         parts = [part for part in parts if not self._belongs_to_another(part, spec)]
         for part in sorted(parts, key=lambda part: self._distance(part, cues)):
             known = isinstance(part, NameMatch) and not part.new
+            named = part.of_kinds(*_NAMES.get(spec.kind, ())) if isinstance(part, NameMatch) else ()
+            is_spelled = part.text.startswith("#") or self.parsed.around.names.find(part.text)
+            is_inflected = known and len(named) == 1 and not is_spelled
+            text = str(named[0].value) if is_inflected else part.text
             try:
-                value = read(spec, part.text, self.parsed.around, others, known=known)
+                value = read(spec, text, self.parsed.around, others, known=known)
             except InvalidValue:
                 continue
             self._use(part)
@@ -874,7 +881,7 @@ class Filling:
         remaining: list[NameMatch] = []
         for match in names:
             cue = self._cue(match)[1]
-            is_place = bool(match.negated or cue & {*_TO, *_INSIDE})
+            is_place = bool(match.negated or (cue & {*_TO, *_INSIDE} and "of" not in cue))
             senses = _senses(match, is_place=is_place)
             first = senses[0] if senses else None
             if match.start >= self.parsed.end and (notes or terms):
@@ -884,7 +891,7 @@ class Filling:
             elif match.negated and not match.new:
                 specific = [term for term in senses if term.key != "property"]
                 values = [term for term in senses if term.op == ":"]
-                terms += (replace(term, negated=True) for term in specific or values or senses)
+                terms += map(_denied, specific or values or senses)
             elif match.new or (
                 first and first.key == "folder" and self._is_elsewhere(match, first, notes)
             ):
@@ -938,6 +945,11 @@ class Filling:
         return bool(is_destination) or not all(
             term.value.startswith(f"{first.value}/") for term in notes
         )
+
+
+def _denied(term: Term) -> Term:
+    """Return the opposite of a condition; a property without a value is none."""
+    return replace(term, op="lacks") if term.op == "has" else replace(term, negated=True)
 
 
 def _is_tag_of_note(value: Any) -> bool:

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.expression import expression
+from obsidian_agent.offline.words import folded
 from obsidian_agent.tools.core.tool import RunContext
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.resolve import name_key
@@ -27,6 +28,10 @@ _OF_NOTES: Final[frozenset[NameKind]] = frozenset({"tag", "property", "value"})
 _MAX_VALUE: Final = 60
 _NAMED_ELSEWHERE: Final = frozenset({"tags", "tag", "aliases", "alias"})
 """Properties whose values are names of another kind."""
+_MISSPELLED: Final[frozenset[NameKind]] = frozenset({"note", "folder", "tag", "property"})
+_MIN_SPELLED: Final = 5
+"""Letters of a name that may be misspelled."""
+_DIGITS: Final = expression(r"\d")
 _WORDS: Final = expression(r"\w+")
 _LINK: Final = expression(r"\s*\[\[([^\[\]\n|#]+)(?:[|#][^\[\]\n]*)?\]\]\s*")
 
@@ -106,6 +111,40 @@ class VaultNames(Struct, dict=True):
         paths = self._paths_by_word.get(key.partition(" ")[0], ())
         having = [path for path in paths if f" {key} " in f" {_word_key(path.stem)} "]
         return (Name("note", having[0].text),) if len(having) == 1 else ()
+
+    def near(self, words: str) -> tuple[Name, ...]:
+        """Return the names of the only spelling that is like some words.
+
+        That is one without the accents, or with one letter more, less, other or exchanged. Numbers,
+        and names of fewer than five letters, are never misspelled.
+        """
+        # Lazy: most sentences spell the names of the vault right.
+        from rapidfuzz import process
+        from rapidfuzz.distance import OSA
+
+        plain = folded(key_of(words))
+        keys, is_long = self._by_spelling.get(plain, frozenset()), len(plain) >= _MIN_SPELLED
+        if not keys and is_long and not _DIGITS.search(plain):
+            similar = process.extract(
+                plain, self._spellings, scorer=OSA.distance, score_cutoff=1, limit=2
+            )
+            keys = frozenset().union(*(self._by_spelling[spelling] for spelling, *_ in similar))
+        names = [name for key in keys for name in self._candidates(key, _MISSPELLED)]
+        return tuple(one for one in names if one.kind in _MISSPELLED) if len(keys) == 1 else ()
+
+    @cached_property
+    def _by_spelling(self) -> Mapping[str, frozenset[str]]:
+        """The keys of notes, folders, tags and properties, by their letters without accents."""
+        stems = (path.stem for path in self.index.files() if path.is_note)
+        folders = (path.rpartition("/")[2] for path in self.folders)
+        keys: dict[str, set[str]] = {}
+        for text in (*stems, *folders, *self.tags, *self.properties):
+            keys.setdefault(folded(key_of(text)), set()).add(key_of(text))
+        return {spelling: frozenset(same) for spelling, same in keys.items()}
+
+    @cached_property
+    def _spellings(self) -> Sequence[str]:
+        return [one for one in self._by_spelling if len(one) >= _MIN_SPELLED]
 
     def count_with(self, word: str) -> int:
         """Return the number of notes with a word in their name."""

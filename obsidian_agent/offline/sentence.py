@@ -136,6 +136,8 @@ _OPPOSITE: Final[Mapping[Op, Op]] = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _COUNTED: Final[Mapping[str, Key]] = {"word": "words", "link": "links", "backlink": "backlinks"}
 """The numbers of a note, by the stems of the words for them."""
 _UNITS: Final = ("day", "week", "month", "year")
+_PAST: Final = frozenset({"changed", "created", "dated"})
+"""The keys of days that are over."""
 MEASURED: Final = frozenset({"pric", "rate", "duration", "page"})
 """The senses of the words for a property that is measured: “price”, “cheap”, “best”."""
 _PADDING: Final = frozenset({"other", "have"})
@@ -168,6 +170,9 @@ class NameMatch(Stretch, frozen=True):
 
     bound: bool = False
     """True for a property followed by one of its values; the name is the value."""
+
+    near: bool = False
+    """True for a name that the sentence spells otherwise: “cafe” for “Café”."""
 
     new: bool = False
     """True for a new name below an existing one: `travel/dk` if there is a tag `travel`."""
@@ -289,7 +294,34 @@ class Sentence(Struct, frozen=True, dict=True):
         for match in (*others, *_numbered(self.bare, names)):
             if not any(match.start < other.end and other.start < match.end for other in matches):
                 matches.append(match)
+        for match in self._misspelled(matches):
+            matches = [one for one in matches if not is_within(one, [match])] + [match]
         return tuple(sorted(matches, key=lambda match: match.start))
+
+    def _misspelled(self, known: Sequence[NameMatch]) -> Iterator[NameMatch]:
+        """Yield the words that are like only one name: “Kitchen renovtion”, longest first."""
+        spoken = list(tokens(self.bare[:MAX_READ]))
+        others, reached = (*known, *self.days), 0
+        for number, first in enumerate(spoken):
+            for size in range(_MAX_PART_WORDS, 0, -1):
+                run = spoken[number : number + size]
+                last = run[-1]
+                is_known = all(
+                    len(one.senses) > 1
+                    or one.is_small
+                    or one.text in self.common
+                    or is_within(one, others)
+                    for one in run
+                )
+                text = self.bare[first.start : last.end]
+                is_joined = any(JOINED.match(one.text) for one in run)
+                is_verb = not number and self.bare[last.end : last.end + 1] == " "
+                if first.start < reached or is_known or is_joined or is_verb or END.search(text):
+                    continue
+                if near := self.around.names.near(text):
+                    reached = last.end
+                    yield NameMatch(first.start, last.end, str(near[0].value), near, near=True)
+                    break
 
     def _daily_notes(self) -> Iterator[NameMatch]:
         """Yield the days that mean their daily notes: “the note of 2 May”, “yesterday's note”."""
@@ -618,6 +650,10 @@ class Sentence(Struct, frozen=True, dict=True):
             if verb is not None and verb.start < start and "note" not in verb.senses:
                 start = verb.start
         name = owner[1] if owner is not None else None
+        today = self.around.context.now.date().isoformat()
+        if key in _PAST and isinstance(value, Period) and value.text > today and not value.is_fixed:
+            value = value.of_last_year
+            amount = value.text
         if isinstance(amount, int) and name is not None and self._is_date(name):
             value = Period(value.start, value.end, f"{amount}-01-01", f"{amount + 1}-01-01")
             amount = value.text
@@ -636,19 +672,22 @@ class Sentence(Struct, frozen=True, dict=True):
             yield from self._compared(Period(word.start, word.end, first, until), first)
 
     def _is_of_notes(self, position: int) -> bool:
-        """Return True behind the name of some notes, if it is not about tasks: “gigs from June”."""
+        """Return True behind some notes, if it is not about tasks: “gigs from June”."""
         if any("task" in word.senses for word in self.tokens):
             return False
         *others, last = [None, *(one for one in self._in_context if one.end <= position)]
-        if last is None or not last.of_kinds("folder", "tag", "value"):
+        start = last.end if last is not None else 0
+        between = [word for word in self.between(start, position) if not word.is_small]
+        is_noun = bool(between) and "note" in between[-1].senses and between[-1].text != "note"
+        if END.search(self.bare, between[-1].end if between else start, position):
+            return False
+        if is_noun:
+            return True
+        if between or last is None or not last.of_kinds("folder", "tag", "value"):
             return False
         cue = self.cue(last.start)
         is_destination = cue is not None and bool(cue.senses & _TO) and "in" not in cue.senses
-        return (
-            not (is_destination and any(others))
-            and all(word.is_small for word in self.between(last.end, position))
-            and not END.search(self.bare, last.end, position)
-        )
+        return not (is_destination and any(others))
 
     def _owner(self, match: NameMatch, start: int, end: int) -> tuple[NameMatch, str] | None:
         """Return a name and its property, if it is beside a comparison: “rating above 4”."""

@@ -394,7 +394,7 @@ class OfflineTurn(Struct, frozen=True, dict=True):
 
     def _largest_met(self, described: NoteSet) -> NoteSet | None:
         """Return the description without one condition, or without two, that fewest notes match."""
-        affirmed = [term for term in described.terms if not term.negated]
+        affirmed = [term for term in described.terms if not (term.negated or term.op == "lacks")]
         if len(affirmed) > MAX_CONDITIONS:
             return None
         for dropped in (1, 2):

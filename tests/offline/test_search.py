@@ -203,7 +203,7 @@ def filled(sentence: str, around: Surroundings, name: str) -> dict[str, str]:
         (
             "Add 'x' to #recipe notes without status",
             "add-text",
-            {"text": "x", "notes": "tag:#recipe -[status]"},
+            {"text": "x", "notes": "tag:#recipe [status:]"},
         ),
         (
             "Tag Sourdough, not 'Rye bread', with #new",

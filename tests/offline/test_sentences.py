@@ -49,10 +49,17 @@ def test_a_delete_is_refused_where_deletes_are_off(make_vault: MakeVault) -> Non
     assert event.problem.code == "DELETE_DISABLED"
 
 
-def test_a_phrase_is_marked_as_read_without_quotes() -> None:
-    event = desk().decide("Rename Sourdough to Rye bread")
+@pytest.mark.parametrize(
+    ("sentence", "part"),
+    [
+        ("Rename Sourdough to Rye bread", "new name “Rye bread”"),
+        ("Move Kitchen renovtion to Archive", "which notes “Kitchen renovtion”"),
+    ],
+)
+def test_a_phrase_without_quotes_and_a_misspelled_name_are_marked(sentence: str, part: str) -> None:
+    event = desk().decide(sentence)
     assert isinstance(event, NeedsInput)
-    assert event.candidates[0].doubt == "Please check: new name “Rye bread”."
+    assert event.candidates[0].doubt == f"Please check: {part}."
 
 
 def test_a_recipe_whose_values_are_all_defaults_is_not_first() -> None:
