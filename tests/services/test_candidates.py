@@ -65,9 +65,9 @@ def test_what_would_be_new_is_named(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("sentence", "input", "text", "nearest"),
     [
-        ("please move Sourdogh to Archive", "notes", "Sourdogh", "Sourdough"),
-        ("please move Inbox to Pantri", "folder", "Pantri", "Pantry"),
-        ("please set staus to done on Inbox", "property", "staus", "status"),
+        ("please move Sordogh to Archive", "notes", "Sordogh", "Sourdough"),
+        ("please move Inbox to Panntri", "folder", "Panntri", "Pantry"),
+        ("please set stauz to done on Inbox", "property", "stauz", "status"),
     ],
 )
 def test_similar_names_are_offered_for_one_that_the_vault_does_not_have(

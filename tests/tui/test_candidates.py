@@ -61,13 +61,13 @@ async def test_a_name_that_the_vault_does_not_have_is_chosen_from_similar_ones(
     tmp_path: Path,
 ) -> None:
     async with real(tmp_path) as app:
-        await choosing(app, "please move Idees to Cellar")
-        assert "no note is called “Idees”" in app.screen()
+        await choosing(app, "please move Iddeaas to Cellar")
+        assert "no note is called “Iddeaas”" in app.screen()
         await app.press("enter")
         assert isinstance(app.app.screen, Candidates)
         await app.press("backspace", "s")
         await app.press("escape", "escape")
-        await choosing(app, "please move Idees to Cellar")
+        await choosing(app, "please move Iddeaas to Cellar")
         await app.press("down")
         await app.press("enter")
         await app.press("enter")
