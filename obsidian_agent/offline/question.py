@@ -65,6 +65,8 @@ _ORDERS: Final[tuple[tuple[str, Order], ...]] = (
     ("longest", "longest"),
     ("shortest", "shortest"),
 )
+_NEVER_MISSING: Final = frozenset({"note", "task", "link", "backlink", "tag"})
+"""The senses of words that are no part of a property's name."""
 _LINKS: Final = frozenset({"link", "backlink", "mention"})
 _YES_NO: Final = (
     "is are do does did has have were any anything gibt habe hay existe tengo y il c ci есть ho"
@@ -248,7 +250,11 @@ class _Reading:
         """Return the description of notes, and remember the words that are left."""
         owner = self.property
         others = [one for one in self.names if owner is None or one.start != owner.start]
-        filling = _Filling(self.parsed, others, lists=owner is None and len(others) > 1)
+        filling = _Filling(
+            self.parsed,
+            others,
+            lists=owner is None and (len(others) > 1 or bool(self.parsed.conditions)),
+        )
         self.used = [*filling.used, *([owner] if owner is not None else [])]
         self.used += (
             Stretch(match.start, match.start + len(match.negated), match.negated)
@@ -412,9 +418,10 @@ class _Reading:
 
     def _add_missing(self) -> None:
         """Add the property, by a part of its name, that the notes do not have."""
-        for word in list(self.unused):
+        for word in self.free if self.notes.terms else ():
             before = self.parsed.between(0, word.start)[-1:]
-            if word.negates or not before or not before[0].negates or not self.notes.terms:
+            is_denied = bool(before) and before[0].negates and not word.negates
+            if not is_denied or is_within(word, self.used) or word.senses & _NEVER_MISSING:
                 continue
             if name := self._similar([word], self._having()):
                 self._use(before[0])
@@ -553,8 +560,9 @@ class _Reading:
             name = str(match.of_kinds("property")[0].value)
             is_one = _only_note(self.notes) is not None or measure is None
             return PropertyQuery(name, "values" if is_one or measure is None else measure)
-        if measure is None and _only_note(self.notes) is not None and len(self.notes.terms) == 1:
-            own = self._similar(self.unused, self._having())
+        is_one = _only_note(self.notes) is not None and len(self.notes.terms) == 1
+        if is_one and measure in (None, "sum"):
+            own = self._chosen(self._having())
             return PropertyQuery(own) if own is not None else None
         if measure is None or (measure == "sum" and "sum" not in self.senses):
             return None
@@ -714,7 +722,9 @@ class _Reading:
             is_about = cue is not None and (cue.text in _ABOUT_WORDS or cue.senses & _ABOUT)
             is_subject = isinstance(query, DayQuery) and not self.notes.terms
             # “Which recipes need eggs”
-            is_listed = isinstance(query, NoteQuery) and bool(self.notes.terms)
+            is_listed = isinstance(query, NoteQuery) and any(
+                term.key not in ("note", "text") for term in self.notes.terms
+            )
             if not (is_about or is_subject or is_listed) or len(word.senses) > 1 or word.negates:
                 continue
             narrowed = _and(self.notes, Term("text", self.parsed.text[word.start : word.end]))

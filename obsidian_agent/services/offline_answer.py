@@ -99,7 +99,9 @@ def answer(planner: OfflinePlanner, request: PlanRequest) -> PlanningResult:
         return doubtful
     from obsidian_agent.services.passages import from_passages
 
-    return from_passages(planner.view(), request.message) or doubtful or verdict
+    templates = request.context.notes.templates
+    passages = from_passages(planner.view(), request.message, templates)
+    return passages or doubtful or verdict
 
 
 def _answered(turn: OfflineTurn, question: Question) -> Answer:

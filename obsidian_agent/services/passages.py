@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from obsidian_agent.agent.events import Answer
+from obsidian_agent.expression import expression
 from obsidian_agent.offline.words import meanings, tokens
+from obsidian_agent.services.question_answer import value_text
+from obsidian_agent.tools.core.lookup import without_properties
 from obsidian_agent.tools.search.search import best_passage, preview
+from obsidian_agent.vault.index.index import VaultIndex
+from obsidian_agent.vault.index.word_query import Passage
 from obsidian_agent.vault.index.word_search import rank_notes
-from obsidian_agent.vault.paths.path import ROOT
+from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.views.view import VaultView
 
 MAX_PASSAGES: Final = 5
@@ -17,22 +23,60 @@ COVERED: Final = 0.2
 
 _LOOKING: Final = frozenset({"which", "what", "find", "show", "list", "note", "have"})
 """The senses of words that ask for notes, and say nothing about them."""
+_BEHIND: Final = 5
+"""Lines behind the first passage: the answer is often below the line that names the subject."""
+_HEADING: Final = expression(r"(#{1,6})\s")
+_LONGEST: Final = 160
+"""Characters of a line behind a passage, and of the properties of a note."""
 
 
-def from_passages(view: VaultView, question: str) -> Answer | None:
+def from_passages(view: VaultView, question: str, templates: str | None = None) -> Answer | None:
     """Return the passages that hold most of a question, or `None` if no note holds enough."""
     # “Which notes” and the like name the action; what is left is looked for.
     content = [token.text for token in tokens(question) if not token.is_small]
     subject = [word for word in content if not meanings(word) & _LOOKING]
     ranking = rank_notes(view.index, ROOT, " ".join(subject or [question]))
-    notes = [note for note in ranking.notes if note.share >= COVERED][:MAX_PASSAGES]
+    folder = f"{templates or 'Templates'}/"
+    meant = (note for note in ranking.notes if not note.path.text.startswith(folder))
+    notes = [note for note in meant if note.share >= COVERED][:MAX_PASSAGES]
     if not notes:
         return None
     words = " ".join(word.text for word in ranking.query.words)
     lines = [f"Notes with most of the words “{words}”: {len(notes)}"]
     for number, note in enumerate(notes, 1):
         passage = best_passage(view.index, note.path, ranking)
-        heading = f" › {passage.heading}" if passage.heading else ""
-        text = preview(passage.text, (passage.start, passage.end)).strip()
-        lines.append(f"{number}. {note.path.text}{heading}, line {passage.line}: {text}")
+        first, *behind = _shown(view.index, note.path, passage)
+        lines.append(f"{number}. {note.path.text}{first}")
+        lines += (f"   {line}" for line in (behind if number == 1 else ()))
     return Answer("\n".join(lines), tuple(note.path.text for note in notes))
+
+
+def _shown(index: VaultIndex, path: VaultPath, passage: Passage) -> Iterator[str]:
+    """Yield the place and text of a passage, then the lines behind it in its section.
+
+    The properties of a note are one passage.
+    """
+    data = index.text(path)
+    text = data.decode(errors="replace") if isinstance(data, bytes) else ""
+    head = text.removesuffix(without_properties(text)).count("\n")
+    known = index.facts(path).properties.items()
+    texts = [f"{name}: {value_text(value)}" for name, value in known if value not in (None, "", [])]
+    properties = "; ".join(texts)[:_LONGEST]
+    if passage.line <= head:
+        yield f": {properties}"
+        return
+    heading = f" › {passage.heading}" if passage.heading else ""
+    shown = preview(passage.text, (passage.start, passage.end)).strip()
+    yield f"{heading}, line {passage.line}: {shown}"
+    is_name = passage.start == passage.end or passage.text.lstrip("# ") == path.stem
+    if is_name and properties:
+        yield properties
+    own = _HEADING.match(passage.text)
+    level, count = len(own[1]) if own else 6, 0
+    for line in text.splitlines()[passage.line :]:
+        below = _HEADING.match(line)
+        if count == _BEHIND or (below and len(below[1]) <= level):
+            return
+        if line.strip():
+            count += 1
+            yield line[:_LONGEST].rstrip()

@@ -45,6 +45,8 @@ _ORDERED: Final[Mapping[Order, str]] = {
     "shortest": "shortest first",
     "most linked": "most linked first",
 }
+_LONGEST: Final = 120
+"""Characters of a line that holds the text of a description."""
 _MAX_VALUES: Final = 12
 """Existing values that are listed if no note has the one that is asked for."""
 
@@ -102,7 +104,8 @@ class _Query(Struct, frozen=True):
         """List the notes, or the first ones in an order."""
         if order is None:
             texts = [path.text for path in self.paths]
-            return self.notes.text(), f"{len(texts)}", [f"- {text}" for text in texts], texts
+            lines = [f"- {path.text}{self._line(path)}" for path in self.paths]
+            return self.notes.text(), f"{len(texts)}", lines, texts
         view = self.around.view
         measured: list[tuple[float, str, VaultPath]] = []
         for path in self.paths:
@@ -127,6 +130,20 @@ class _Query(Struct, frozen=True):
             return f"words in {text}", f"{sum(size for size, _, _ in measured):,}", lines, sources
         answer = f"{measured[0][2].stem} ({measured[0][1]})" if measured else ""
         return f"{text}, {_ORDERED[order]}", answer, lines, sources
+
+    def _line(self, path: VaultPath) -> str:
+        """Return the line of a note that holds the text of the description, or ""."""
+        needles = [
+            str(term.value).casefold()
+            for term in self.notes.terms
+            if term.key == "text" and not term.negated
+        ]
+        if not needles:
+            return ""
+        text = without_properties(decode(self.around.view.read(path), path.text))
+        lines = (line.strip() for line in text.splitlines())
+        line = next((line for line in lines if needles[0] in line.casefold()), "")
+        return f": {line[:_LONGEST]}" if line else ""
 
     def values(self, query: PropertyQuery) -> _Result:
         """List the values of a property, or what is measured of them."""

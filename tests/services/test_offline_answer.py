@@ -14,6 +14,7 @@ from support import MakeVault
 FILES = {
     "Boiler.md": "---\npressure:\n---\n# Boiler\n\n## Service\n\nThe pressure is 1.5 bar.\n",
     "Inbox.md": "- [ ] call the bank\n",
+    "Wifi.md": "---\nrouter: old\n---\n# Wifi\n\nGuest network:\n\n- name: sunflower\n- key: yellow\n",
 }
 
 
@@ -37,6 +38,17 @@ def test_a_question_is_answered_with_note_heading_and_line(desk: Desk) -> None:
     )
 
 
+def test_the_lines_behind_a_passage_and_the_properties_of_a_note_are_shown(desk: Desk) -> None:
+    assert planned(desk, "What was that guest network?") == Answer(
+        "Notes with most of the words “guest network”: 1\n"
+        "1. Wifi.md › Wifi, line 6: Guest network:\n   - name: sunflower\n   - key: yellow",
+        ("Wifi.md",),
+    )
+    answer = planned(desk, "How about the wifi?")
+    assert isinstance(answer, Answer)
+    assert answer.text.splitlines()[1:3] == ["1. Wifi.md › Wifi, line 4: # Wifi", "   router: old"]
+
+
 @pytest.mark.parametrize("message", ["tidy up the boiler", "Could you move the boiler to Archive?"])
 def test_what_may_be_an_instruction_is_not_answered(desk: Desk, message: str) -> None:
     assert not isinstance(planned(desk, message), Answer)
@@ -57,7 +69,7 @@ def test_questions_are_recognized(message: str, expected: bool) -> None:
 def test_a_question_is_answered_although_a_word_has_no_part_in_it(desk: Desk) -> None:
     answer = planned(desk, "show all notes without tags, honestly?")
     assert isinstance(answer, Answer)
-    assert answer.sources == ("Boiler.md", "Inbox.md")
+    assert answer.sources == ("Boiler.md", "Inbox.md", "Wifi.md")
     assert "Not used: “honestly”." in answer.text
 
 
@@ -126,6 +138,7 @@ QUESTIONS = [
     ("who wrote Harbour?", "writer of Harbour: Nina Castro"),
     ("when is Nina's birthday?", "birthday of Nina Castro: 1991-02-18"),
     ("which wines are under 50?", "notes in Wine with price < 50: 1"),
+    ("how much did I pay for the Rioja?", "price of Rioja: 24"),
     ("wines from before 2017", "notes in Wine with year < 2017: 1"),
     ("list my wines sorted by price", "price of notes in Wine: 2"),
     ("when is the next gig?", "next day of notes in Gigs: 2026-05-09"),
