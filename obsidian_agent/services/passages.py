@@ -26,6 +26,7 @@ _LOOKING: Final = frozenset({"which", "what", "find", "show", "list", "note", "h
 _BEHIND: Final = 5
 """Lines behind the first passage: the answer is often below the line that names the subject."""
 _HEADING: Final = expression(r"(#{1,6})\s")
+_ITEM: Final = expression(r"\s*(?:[-*+]|\d+[.)])\s")
 _LONGEST: Final = 160
 """Characters of a line behind a passage, and of the properties of a note."""
 
@@ -45,13 +46,13 @@ def from_passages(view: VaultView, question: str, templates: str | None = None) 
     lines = [f"Notes with most of the words “{words}”: {len(notes)}"]
     for number, note in enumerate(notes, 1):
         passage = best_passage(view.index, note.path, ranking)
-        first, *behind = _shown(view.index, note.path, passage)
+        first, *behind = _passage_lines(view.index, note.path, passage)
         lines.append(f"{number}. {note.path.text}{first}")
         lines += (f"   {line}" for line in (behind if number == 1 else ()))
     return Answer("\n".join(lines), tuple(note.path.text for note in notes))
 
 
-def _shown(index: VaultIndex, path: VaultPath, passage: Passage) -> Iterator[str]:
+def _passage_lines(index: VaultIndex, path: VaultPath, passage: Passage) -> Iterator[str]:
     """Yield the place and text of a passage, then the lines behind it in its section.
 
     The properties of a note are one passage.
@@ -66,16 +67,19 @@ def _shown(index: VaultIndex, path: VaultPath, passage: Passage) -> Iterator[str
         yield f": {properties}"
         return
     heading = f" › {passage.heading}" if passage.heading else ""
-    shown = preview(passage.text, (passage.start, passage.end)).strip()
-    yield f"{heading}, line {passage.line}: {shown}"
+    hit = preview(passage.text, (passage.start, passage.end)).strip()
+    yield f"{heading}, line {passage.line}: {hit}"
     is_name = passage.start == passage.end or passage.text.lstrip("# ") == path.stem
     if is_name and properties:
         yield properties
     own = _HEADING.match(passage.text)
     level, count = len(own[1]) if own else 6, 0
+    opens = bool(own) or is_name or passage.text.rstrip().endswith((":", "|"))
+    is_item = bool(_ITEM.match(passage.text))
     for line in text.splitlines()[passage.line :]:
         below = _HEADING.match(line)
-        if count == _BEHIND or (below and len(below[1]) <= level):
+        goes_on = opens or (bool(line.strip()) and (line[:1].isspace() or not is_item))
+        if count == _BEHIND or not goes_on or (below and len(below[1]) <= level):
             return
         if line.strip():
             count += 1
