@@ -107,6 +107,8 @@ def _seldom_garbage(_blocks: list[int]) -> Iterator[None]:
     gc.enable()
     if sys.getallocatedblocks() - _blocks[0] > MAX_GARBAGE or len(os.listdir("/dev/fd")) > 200:
         gc.collect()
+        # A big plan of a test puts all objects back among those that a pass visits.
+        gc.freeze()
         _blocks[0] = sys.getallocatedblocks()
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
@@ -40,6 +41,9 @@ _STOP_SECONDS: Final = 2.0
 _DEBOUNCE_SECONDS: Final = 0.2
 _QUIET_SECONDS: Final = 1.0
 
+_REST: Final = 4
+"""Times the last comparison that a burst waits for the next, which others compete with."""
+
 
 class VaultWatcher:
     """A thread that keeps the index of one keeper current."""
@@ -65,6 +69,8 @@ class VaultWatcher:
         self._vault_path = PathCache()
         self._comparison_pending = False
         self._compared = False
+        self._comparing = 0.0
+        """Seconds of the last comparison."""
 
     def start(self) -> None:
         """Start the thread. Its first comparison loads or builds the index."""
@@ -163,7 +169,9 @@ class VaultWatcher:
                 timeout = POLL_SECONDS if self._polling else RECHECK_SECONDS
             has_events = self._woken.wait(timeout)
             if has_events:
-                self._stop.wait(_DEBOUNCE_SECONDS)
+                self._stop.wait(
+                    max(_DEBOUNCE_SECONDS, self._comparing * _REST if after_burst else 0)
+                )
             if self._stop.is_set():
                 return
             if not has_events:
@@ -203,8 +211,11 @@ class VaultWatcher:
         # From here on, a change may be missed by this comparison, so `compare_soon` must start
         # another one.
         self._comparison_pending = False
+        started = time.monotonic()
         with suppress(ObsidianAgentError):
-            if self._keeper.refresh(self._stop.is_set) is not before:
+            index = self._keeper.refresh(self._stop.is_set)
+            self._comparing = time.monotonic() - started
+            if index is not before:
                 self._on_change()
                 # It may take long, and changes are followed meanwhile.
                 threading.Thread(
