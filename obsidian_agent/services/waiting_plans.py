@@ -135,9 +135,11 @@ class WaitingPlans:
 
     def all(self) -> list[WaitingPlan]:
         """Return the waiting plans, the newest first. Damaged files are left out."""
-        plans = [self.find(file.stem) for file in self._folder.glob("*.json")]
+        # Those of one second are in the order in which their files were written.
+        files = sorted(self._folder.glob("*.json"), key=_time_written, reverse=True)
+        plans = [self.find(file.stem) for file in files]
         known = [plan for plan in plans if plan is not None]
-        return sorted(known, key=lambda plan: (plan.created, plan.id), reverse=True)
+        return sorted(known, key=lambda plan: plan.created, reverse=True)
 
     def find(self, plan_id: str) -> WaitingPlan | None:
         """Return a waiting plan, or None."""
@@ -185,6 +187,13 @@ class WaitingPlans:
 
     def _file(self, plan_id: str) -> Path:
         return self._folder / f"{plan_id}.json"
+
+
+def _time_written(file: Path) -> int:
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return 0  # dropped meanwhile
 
 
 def _written(file: Path) -> str:

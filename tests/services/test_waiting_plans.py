@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -30,6 +31,14 @@ def test_plans_wait_in_files_newest_first(tmp_path: Path) -> None:
     assert plans.all() == [second]
     with pytest.raises(ConfigError, match="no waiting plan"):
         plans.get(first.id)
+
+
+def test_plans_of_one_second_are_in_the_order_of_their_files(tmp_path: Path) -> None:
+    plans = WaitingPlans(tmp_path)
+    added = [plans.add(PLAN, source="", now=NOW) for _ in range(4)]
+    for second, plan in enumerate(added):
+        os.utime(tmp_path / f"{plan.id}.json", (second, second))
+    assert plans.all() == added[::-1]
 
 
 def test_damaged_files_and_paths_as_ids_are_no_plans(tmp_path: Path) -> None:
