@@ -171,11 +171,12 @@ class Mentionable:
         """Return the names of notes, folders and tags that the last words of a text begin.
 
         The names that most of the words begin are first, then short ones. A complete name is none.
+        A small word such as “in” begins none, unless it has a capital: “to In” may become “Inbox”.
         """
         starts = [match.start() for match in _WORD_START.finditer(text)][-MAX_NAME_WORDS:]
         for start in starts:
             typed = text[start:]
-            if len(typed) < MIN_NAME_LETTERS or typed.casefold() in _STOP_WORDS:
+            if len(typed) < MIN_NAME_LETTERS or typed in _STOP_WORDS:
                 break
             names = sorted(self._names_from(typed.casefold()), key=lambda name: (len(name), name))
             matches = [name for name in names if name.casefold() != typed.casefold()]

@@ -196,6 +196,7 @@ def test_completion_finds_notes_folders_and_tags(make_vault: MakeVault) -> None:
         ("open Shopping list and ", []),
         ("move the note", []),
         ("move to", []),
+        ("move it to To", ["Tomorrow"]),
         ("s", []),
         ("", []),
     ],

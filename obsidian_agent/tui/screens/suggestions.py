@@ -121,6 +121,10 @@ class SuggestionActions(MacroActions):
             self._names_read_at = time.monotonic()
         return self._names
 
+    def vault_changed(self) -> None:
+        super().vault_changed()
+        self._names = None
+
     def _load_names(self) -> MessageNames:
         macros = tuple(macro.name for macro in self.session.saved.trusted())
         # At 100,000 notes their names take a second, in which keys would be late.
