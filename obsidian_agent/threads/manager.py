@@ -285,6 +285,7 @@ class ThreadManager(Struct):
     ) -> bool:
         """Record the run of a thread's plan. `deviations` are the results of `Plans.verify`.
 
+        The goal takes the place of a title made from a message.
         Return True if `repair_request` may be sent as the thread's next message, which it may
         `REPAIRS` times in a row.
         """
@@ -300,6 +301,9 @@ class ThreadManager(Struct):
             problems=[problem.to_json() for problem in result.errors],
             unlike=[problem.to_json() for problem in deviations],
         )
+        title = title_from(goal) if result.success and not self.titles_by_model() else None
+        if title is not None and thread.state.titled_by == "program":
+            thread.recorder.set(title=title, titledBy="program")
         return can_repair
 
     def evict_idle(self) -> int:

@@ -255,6 +255,9 @@ async def test_titles_come_after_the_first_exchange(make_chats: MakeChats) -> No
     assert chats.open(thread).state.title == "What about the garden?"
     await ask(chats, thread, "Something else?")
     assert await chats.make_title(thread) is None
+    chats.record_run(thread, "Water the garden", ExecutionResult("r1", "done", True, "done"))
+    chats.record_run(thread, "Sell the garden", ExecutionResult("r2", "failed", False, "failed"))
+    assert chats.open(thread).state.title == "Water the garden"
 
 
 async def test_a_title_of_the_persons_stays(make_chats: MakeChats) -> None:
@@ -262,6 +265,7 @@ async def test_a_title_of_the_persons_stays(make_chats: MakeChats) -> None:
     thread = chats.create().id
     chats.rename(thread, "Mine")
     await ask(chats, thread, "What about the garden?")
+    chats.record_run(thread, "Water the garden", ExecutionResult("r1", "done", True, "done"))
     assert await chats.make_title(thread) is None
     assert chats.store.summaries()[0].title == "Mine"
 

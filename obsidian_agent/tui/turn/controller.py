@@ -753,6 +753,7 @@ class TurnController:
         can_repair = await asyncio.to_thread(
             self._thread.record_run, applied.preview.plan.goal, result, differences
         )
+        self._view.refresh_state()
         self.repair = ""
         if differences:
             from obsidian_agent.services.checks import repair_request
