@@ -25,6 +25,11 @@ FOLDER = Path(__file__).parent / "snapshots"
 UPDATE = "UPDATE_SNAPSHOTS" in os.environ
 """Set it to rewrite the files; then read what has changed."""
 
+SIZES = ((80, 24), (120, 40))
+"""The sizes of pictures with the colours of the dark and the light theme."""
+MORE_SIZES = ((60, 20), (200, 50))
+"""The sizes of pictures in the dark theme alone, which are about layout."""
+
 TRIES = 12
 BETWEEN_TRIES = 0.3
 """Seconds."""
@@ -153,6 +158,13 @@ async def looks(name: str, app: Driver, themes: Sequence[str] = (LIGHT, DARK)) -
             if not left:
                 raise
             await app.pilot.pause(BETWEEN_TRIES)
+
+
+async def looks_at_sizes(name: str, app: Driver) -> None:
+    """Compare the screen on top with its pictures, as it follows the terminal through all sizes."""
+    for size in (*SIZES, *MORE_SIZES):
+        await app.resize(*size)
+        await looks(name, app, (LIGHT, DARK) if size in SIZES else (DARK,))
 
 
 async def _settled_picture(app: Driver, themes: Sequence[str]) -> str:

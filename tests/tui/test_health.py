@@ -21,7 +21,7 @@ from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.vault.filesystem.store import VaultStore
 from tui.driving import Driver, driving_real
-from tui.snapshots import looks
+from tui.snapshots import SIZES, looks_at_sizes
 
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 PROSE = "One sentence that is long enough to mean something.\n"
@@ -228,9 +228,8 @@ async def test_an_unknown_kind_names_the_kinds(tmp_path: Path) -> None:
         assert "unresolved-link" in driver.hint()
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_what_it_looks_like(tmp_path: Path, size: tuple[int, int]) -> None:
-    async with messy(tmp_path, size) as driver:
+async def test_what_it_looks_like(tmp_path: Path) -> None:
+    async with messy(tmp_path, SIZES[0]) as driver:
         await opened(driver)
         await driver.press("enter", "down")
-        await looks("health", driver)
+        await looks_at_sizes("health", driver)

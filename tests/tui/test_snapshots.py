@@ -43,7 +43,7 @@ from obsidian_agent.tui.screens.trust import Reading
 from obsidian_agent.tui.screens.undo import Steps
 from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from obsidian_agent.tui.themes import ANSI, DARK, HIGH_CONTRAST, LIGHT
+from obsidian_agent.tui.themes import ANSI, DARK, HIGH_CONTRAST
 from obsidian_agent.tui.widgets.plan_list import PlanList
 from obsidian_agent.tui.widgets.row_list import ChoiceList
 from previews import create as new_file
@@ -51,7 +51,7 @@ from previews import modify, move, previewed, run
 from support import settings_with
 from tui.driving import MODEL, Driver, driving
 from tui.samples import PROJECTS, append, create, interrupted, plan_of, vault_path
-from tui.snapshots import looks
+from tui.snapshots import SIZES, looks, looks_at_sizes
 
 Show = Callable[[Driver], Awaitable[object]]
 SCREENS: dict[str, Show] = {}
@@ -381,10 +381,6 @@ def past(wiring: Wiring) -> None:
         os.utime(note, (1_700_000_000, 1_700_000_000 + number))
 
 
-SIZES = ((80, 24), (120, 40))
-"""The sizes of pictures with the colours of the dark and the light theme."""
-MORE_SIZES = ((60, 20), (200, 50))
-"""The sizes of pictures in the dark theme alone, which are about layout."""
 MORE_THEMES = {"contrast": HIGH_CONTRAST, "ansi": ANSI}
 THEMED = ("answer", "diff", "errors", "form", "plan", "result", "settings", "share")
 """The screens that between them have all colours."""
@@ -412,11 +408,8 @@ def same_python(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", [*SCREENS, *PUSHED])
 async def test_the_screen_looks_as_before_and_can_be_read(name: str) -> None:
-    """Open the screen once, and let it follow the terminal through all sizes."""
     async with at_screen(name, SIZES[0]) as app:
-        for size in (*SIZES, *MORE_SIZES):
-            await app.resize(*size)
-            await looks(name, app, (LIGHT, DARK) if size in SIZES else (DARK,))
+        await looks_at_sizes(name, app)
         if name in THEMED:
             await app.resize(*SIZES[0])
             for theme, full_name in MORE_THEMES.items():
