@@ -867,7 +867,7 @@ KEYS: tuple[Key, ...] = (
         "i",
         "insert",
         "Insert in note",
-        "Insert the answer into the open note, as /insert does; previewed first",
+        "Insert the answer into a note, as /insert does; previewed first",
     ),
     Key("conversation.outside", "o", "outside", "Open in Obsidian", "Open the note in Obsidian"),
 )

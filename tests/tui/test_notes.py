@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 from unittest.mock import patch
 
-import pytest
-
 from obsidian_agent.tui.markdown_lines import MarkdownLine, note_lines
 from obsidian_agent.tui.screens.dialogs import Confirm
 from obsidian_agent.tui.screens.notes import last_code
 from obsidian_agent.tui.screens.open_note import LinePicker, NoteRow, OpenNote
 from obsidian_agent.tui.widgets import note as note_widgets
 from tui.driving import Driver, driving
-from tui.snapshots import looks
+from tui.snapshots import SIZES, looks_at_sizes
 
 GARDEN = """---
 tags: [garden, spring]
@@ -86,12 +84,11 @@ async def test_a_note_reads_as_in_obsidian() -> None:
         assert "tags: [garden, spring]" in app.screen()
 
 
-@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40), (200, 50)])
-async def test_a_note_looks_as_before_and_can_be_read(size: tuple[int, int]) -> None:
-    async with driving(files=FILES, size=size) as app:
+async def test_a_note_looks_as_before_and_can_be_read() -> None:
+    async with driving(files=FILES, size=SIZES[0]) as app:
         await opened(app, "garden")
         await app.press("tab")
-        await looks("note", app)
+        await looks_at_sizes("note", app)
 
 
 async def test_a_long_note_is_rendered_while_keys_are_handled() -> None:
@@ -197,7 +194,7 @@ async def test_outline_and_backlinks_lead_to_their_lines() -> None:
         await app.press("b")
         await app.on_top(LinePicker)
         assert "Water the ==beans==, see" in app.screen()
-        await looks("backlinks", app)
+        await looks_at_sizes("backlinks", app)
         await app.press("down", "enter")
         assert (app.panes.note.path, app.panes.note.reading.line) == ("Garden.md", 2)
 
@@ -265,6 +262,21 @@ async def test_links_in_an_answer_open_and_its_code_can_be_copied() -> None:
         assert (app.panes.note.path, app.panes.note.reading.line) == ("Soup.md", 7)
         await app.send("/copy code")
         assert copied[-1] == "print(1)\n"
+
+
+async def test_an_answer_goes_into_the_named_the_open_or_a_chosen_note() -> None:
+    async with driving({"text": ANSWER}, files=FILES) as app:
+        await app.send("What is in the soup?")
+        assert "/insert" in app.prompt.placeholder
+        await app.send("/insert Other")
+        await app.until(lambda: "Insert the answer into Other" in app.plan_head())
+        await app.send("/insert")
+        await app.on_top(OpenNote)
+        await app.press(*"garden", "enter")
+        await app.until(lambda: "Insert the answer into Garden" in app.plan_head())
+        await opened(app, "soup")
+        await app.send("/insert")
+        await app.until(lambda: "Insert the answer into Soup" in app.plan_head())
 
 
 def test_the_last_block_of_code() -> None:

@@ -18,8 +18,9 @@ from obsidian_agent.services.model_turns import RequestPreview
 from obsidian_agent.threads.state import ThreadEntry
 from obsidian_agent.tui import report_lines
 from obsidian_agent.tui.screens.dialogs import wrap_lines
+from obsidian_agent.tui.screens.notes import insertion_plan
 from obsidian_agent.tui.screens.settings import format_value, group_rows, input_text
-from obsidian_agent.tui.screens.threads import format_age, insertion_plan
+from obsidian_agent.tui.screens.threads import format_age
 from obsidian_agent.tui.widgets.transcript import Citations, describe_lookup, transcript_entries
 from tui.samples import vault_path
 

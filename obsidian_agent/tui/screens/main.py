@@ -38,7 +38,7 @@ from obsidian_agent.tui.widgets.chat import ChatPane
 from obsidian_agent.tui.widgets.footer import KeyFooter
 from obsidian_agent.tui.widgets.panes import Panes, PaneTab, TopBar
 from obsidian_agent.tui.widgets.plan import PlanPane
-from obsidian_agent.tui.widgets.prompt import Prompt
+from obsidian_agent.tui.widgets.prompt import ANSWER_HINT, FIRST_HINT, Prompt
 from obsidian_agent.tui.widgets.row_list import Choice
 from obsidian_agent.tui.widgets.run import ProgressPane, ResultPane
 
@@ -290,6 +290,8 @@ class MainScreen(
         is_waiting = self.turn.pending is not None and self.turn.phase == "idle"
         bar.mark_tabs(self.panes.front, waiting=is_waiting)
         bar.show_title(self.thread.title)
+        chat = self.panes.chat
+        chat.prompt.placeholder = ANSWER_HINT if chat.transcript.last_answer else FIRST_HINT
         if self.backend.is_open:
             state = (self.thread.id, self.turn.phase)
             if state != self._last_state and self.turn.phase == "idle":

@@ -1,11 +1,11 @@
-"""Actions that open notes: by name, along links, back and forward, by outline and backlinks."""
+"""Actions that open notes: by name, link, outline or backlink; and what becomes of answers."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on, work
 
@@ -40,6 +40,13 @@ class NoteActions(Workspace):
             "/copy code copies its last block of code",
             "copy_answer",
             "[code]",
+        ),
+        Command(
+            "insert",
+            "Insert the last answer into a note",
+            "The open one, the one you name or choose; previewed and approved like any plan",
+            "insert_answer",
+            "[NOTE]",
         ),
     )
 
@@ -80,10 +87,15 @@ class NoteActions(Workspace):
 
     def choose_note(self, query: str = "") -> None:
         """Let the user search for a note to open."""
+        self._search_note("Open note", query, self._chosen)
+
+    def _search_note(
+        self, title: str, query: str, chosen: Callable[[NoteRow | None], None]
+    ) -> None:
         from obsidian_agent.tui.screens.open_note import OpenNote
 
-        screen = OpenNote(self._finder, self.panes.note.visited(), query)
-        self.app.push_screen(screen, self._chosen)
+        screen = OpenNote(title, self._finder, self.panes.note.visited(), query)
+        self.app.push_screen(screen, chosen)
 
     def _chosen(self, row: NoteRow | None) -> None:
         if row is not None:
@@ -195,8 +207,72 @@ class NoteActions(Workspace):
         count = terminal_text.counted(len(copied.splitlines()), "line")
         self.app.notify(f"Copied {count}.", markup=False)
 
+    def action_insert_answer(self, name: str = "") -> None:
+        """Preview a plan that inserts the last answer into the named, the open or a chosen note."""
+        answer = self.panes.chat.transcript.last_answer
+        if not answer:
+            self.show_hint("There is no answer to insert yet.")
+        elif name:
+            self._insert_into(name, answer)
+        else:
+            self._insert(answer)
+
+    @on(AnswerText.InsertRequested)
+    def _insert_requested(self, message: AnswerText.InsertRequested) -> None:
+        self._insert(message.text)
+
+    def _insert(self, answer: str) -> None:
+        path = self.panes.note.path
+        if path is None:
+            self._choose_place(answer)
+        else:
+            at_cursor = self.settings.current.insert_at_cursor
+            self.preview_plan(insertion_plan(answer, path, at_cursor=at_cursor))
+
+    @work(group="note", exit_on_error=False)
+    async def _insert_into(self, name: str, answer: str) -> None:
+        matches = await self.notes_named(name)
+        if len(matches) == 1:
+            self.preview_plan(insertion_plan(answer, matches[0], at_cursor=False))
+        else:
+            self._choose_place(answer, name)
+
+    def _choose_place(self, answer: str, query: str = "") -> None:
+        def chosen(row: NoteRow | None) -> None:
+            if row is not None:
+                self.preview_plan(insertion_plan(answer, row.path, at_cursor=False))
+
+        self._search_note("Insert the answer into", query, chosen)
+
 
 def last_code(answer: str) -> str:
     """Return the text of the last block of code of an answer, or an empty string."""
     blocks = [match[2] for match in _FENCE.finditer(answer)]
     return blocks[-1] if blocks else ""
+
+
+def insertion_plan(answer: str, path: str, *, at_cursor: bool) -> dict[str, Any]:
+    """Return a plan that inserts a text into a note, at the cursor or at the end."""
+    text = answer.replace("${", "$${")
+    name = path.rpartition("/")[2].removesuffix(".md").replace("${", "$${")
+    if at_cursor:
+        step = {
+            "id": "insert",
+            "tool": "editor.insertAtCursor",
+            "args": {"text": text},
+            "preview": "Insert the answer at the cursor",
+        }
+    else:
+        args = {"path": path.replace("${", "$${"), "mode": "append", "content": f"\n{text}\n"}
+        step = {
+            "id": "insert",
+            "tool": "vault.updateFile",
+            "args": args,
+            "preview": "Add the answer at the end of the note",
+        }
+    return {
+        "version": "1.0",
+        "goal": f"Insert the answer into {name}",
+        "riskLevel": "writes",
+        "steps": [step],
+    }

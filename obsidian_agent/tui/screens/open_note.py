@@ -87,15 +87,19 @@ class NoteSearchDialog(SearchDialog[NoteRow]):
 
 
 class OpenNote(NoteSearchDialog):
-    """A search for notes: recent ones at first, then by names, headings and text.
+    """A search for a note: recent ones at first, then by names, headings and text.
 
     The vault is read in the background; the user can type meanwhile.
     """
 
     def __init__(
-        self, make_finder: Callable[[], NoteFinder], opened: Sequence[str] = (), query: str = ""
+        self,
+        title: str,
+        make_finder: Callable[[], NoteFinder],
+        opened: Sequence[str] = (),
+        query: str = "",
     ) -> None:
-        super().__init__("Open note", query, "Name, alias, heading or text")
+        super().__init__(title, query, "Name, alias, heading or text")
         self._make_finder = make_finder
         self._opened = opened
         self._finder: NoteFinder | None = None

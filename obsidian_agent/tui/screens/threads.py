@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, assert_never
 
 from msgspec import Struct
-from textual import on, work
+from textual import work
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Input, Static
@@ -24,7 +24,7 @@ from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.turn.controller import Pending
 from obsidian_agent.tui.widgets.prompt import MAX_SENT_MESSAGES, LineEntry
 from obsidian_agent.tui.widgets.row_list import Choice, VirtualList
-from obsidian_agent.tui.widgets.transcript import AnswerText, transcript_entries
+from obsidian_agent.tui.widgets.transcript import transcript_entries
 
 if TYPE_CHECKING:
     from textual.signal import Signal
@@ -269,12 +269,6 @@ class ThreadActions(OverviewActions):
             "Previewed and approved like any plan",
             "export_thread",
         ),
-        Command(
-            "insert",
-            "Insert the answer into the open note",
-            "Previewed and approved like any plan",
-            "insert_answer",
-        ),
     )
 
     waiting: dict[str, Pending]
@@ -443,24 +437,6 @@ class ThreadActions(OverviewActions):
         if self.ensure_idle():
             self.preview_plan(export_plan(chat.state))
 
-    def action_insert_answer(self) -> None:
-        """Preview a plan that inserts the last answer into the open note."""
-        self._insert(self.panes.chat.transcript.last_answer)
-
-    @on(AnswerText.InsertRequested)
-    def _insert_requested(self, message: AnswerText.InsertRequested) -> None:
-        self._insert(message.text)
-
-    def _insert(self, answer: str) -> None:
-        path = self.panes.note.path
-        if not answer:
-            self.show_hint("There is no answer to insert yet.")
-        elif path is None:
-            self.show_hint(f"Open a note first ({self.key('main.open')}).")
-        else:
-            at_cursor = self.settings.current.insert_at_cursor
-            self.preview_plan(insertion_plan(answer, path, at_cursor=at_cursor))
-
     # --- other threads ----------------------------------------------------------------------------
 
     @work(group="elsewhere", exit_on_error=False)
@@ -489,29 +465,3 @@ class ThreadActions(OverviewActions):
         }
         key = self.key("main.threads")
         self.app.notify(f"{title} {outcomes[event.how]}. {key} opens it.", markup=False)
-
-
-def insertion_plan(answer: str, path: str, *, at_cursor: bool) -> dict[str, Any]:
-    """Return a plan that inserts a text into a note, at the cursor or at the end."""
-    text = answer.replace("${", "$${")
-    if at_cursor:
-        step = {
-            "id": "insert",
-            "tool": "editor.insertAtCursor",
-            "args": {"text": text},
-            "preview": "Insert the answer at the cursor",
-        }
-    else:
-        args = {"path": path.replace("${", "$${"), "mode": "append", "content": f"\n{text}\n"}
-        step = {
-            "id": "insert",
-            "tool": "vault.updateFile",
-            "args": args,
-            "preview": "Add the answer at the end of the note",
-        }
-    return {
-        "version": "1.0",
-        "goal": "Insert the answer into the open note",
-        "riskLevel": "writes",
-        "steps": [step],
-    }

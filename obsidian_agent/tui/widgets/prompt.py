@@ -26,6 +26,10 @@ MAX_SENT_MESSAGES = 200
 
 MAX_SUGGESTIONS = 8
 
+FIRST_HINT = "Ask a question or describe a change"
+ANSWER_HINT = "Ask, describe a change, /insert the answer"
+"""The text of the empty box while the conversation has an answer."""
+
 
 Scroll = Literal["page_up", "page_down", "home", "end"]
 
@@ -98,7 +102,7 @@ class Prompt(TextEntry):
             tab_behavior="focus",
             compact=False,
             highlight_cursor_line=False,
-            placeholder="Ask a question or describe a change",
+            placeholder=FIRST_HINT,
         )
         self.suggestions: Suggestions | None = None
         """The completions that this box controls."""
