@@ -256,7 +256,7 @@ async def test_titles_come_after_the_first_exchange(make_chats: MakeChats) -> No
     await ask(chats, thread, "Something else?")
     assert await chats.make_title(thread) is None
     chats.record_run(thread, "Water the garden", ExecutionResult("r1", "done", True, "done"))
-    chats.record_run(thread, "Sell the garden", ExecutionResult("r2", "failed", False, "failed"))
+    chats.record_run(thread, "Sell the garden", ExecutionResult("r2", "failed", False, "error"))
     assert chats.open(thread).state.title == "Water the garden"
 
 

@@ -267,7 +267,7 @@ async def test_links_in_an_answer_open_and_its_code_can_be_copied() -> None:
 async def test_an_answer_goes_into_the_named_the_open_or_a_chosen_note() -> None:
     async with driving({"text": ANSWER}, files=FILES) as app:
         await app.send("What is in the soup?")
-        assert "/insert" in app.prompt.placeholder
+        assert "/insert" in str(app.prompt.placeholder)
         await app.send("/insert Other")
         await app.until(lambda: "Insert the answer into Other" in app.plan_head())
         await app.send("/insert")
