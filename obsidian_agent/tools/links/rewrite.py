@@ -28,6 +28,7 @@ from obsidian_agent.tools.links.links import LinkSource, dead_links, link_edit
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of, unresolved_name
 from obsidian_agent.vault.links.link_text import (
+    Form,
     Shape,
     display_edit,
     markdown_encoded,
@@ -190,14 +191,15 @@ def _retarget(
 ) -> Edit[bytes]:
     """Return the edit that points a link to the target and keeps the form of the link.
 
-    An unresolved link gets a bare name rather than a path. Raise ToolError if the target cannot be
-    written in a link of that form.
+    An unresolved link gets the form of new links, by default a bare name. Raise ToolError if the
+    target cannot be written in a link of that form.
     """
     if before is not None and link.kind != "canvas":
         shape = shape_of(link.target, before, source.path, source.style)
         shape = Shape(shape.form, shape.extension or not target.is_note, shape.dotted, shape.depth)
     else:
-        shape = Shape("name", extension=link.is_markdown or not target.is_note)
+        form: Form = "name" if source.style.format == "shortest" else source.style.format
+        shape = Shape(form, extension=link.is_markdown or not target.is_note)
     canvas = source.path.suffix == CANVAS
     if link.kind == "canvas":
         edit = target_edit(data, link, target.text, canvas=canvas)

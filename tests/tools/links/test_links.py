@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.vault.links.link_text import LinkStyle
 from obsidian_agent.vault.links.references import MAX_PARSED
 
 VAULT = {
@@ -171,6 +173,14 @@ def test_a_name_of_two_files_becomes_a_path(bench):
     vault = bench(LOST | {"Old/Ann Lee.md": ""})
     vault.run("vault.retargetLinks", path="a.md", name="missing", to="Old/Ann Lee.md")
     assert "[[Old/Ann Lee]]" in vault.text("a.md")
+
+
+def test_a_lost_link_gets_the_form_of_new_links(bench):
+    vault = bench({"n/a.md": "[[lost]] [x](sub/l%20o.png)\n", "n/sub/b.md": "", "n/sub/l.png": b""})
+    vault.run_context = replace(vault.run_context, link_style=LinkStyle("relative"))
+    vault.run("vault.retargetLinks", name="lost", to="n/sub/b.md")
+    vault.run("vault.retargetLinks", name="sub/l o.png", to="n/sub/l.png")
+    assert vault.text("n/a.md") == "[[sub/b]] [x](sub/l.png)\n"
 
 
 def test_nothing_to_retarget_is_a_warning(bench):
