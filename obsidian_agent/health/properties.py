@@ -475,6 +475,10 @@ def _letters(text: str) -> str:
     return unicodedata.normalize("NFC", text).casefold()
 
 
+def _accents(text: str) -> int:
+    return sum(map(bool, map(unicodedata.combining, unicodedata.normalize("NFD", text))))
+
+
 def _has_odd_blanks(text: str) -> bool:
     return text != " ".join(text.split())
 
@@ -497,10 +501,18 @@ def _texts(value: Any) -> list[str]:
 def _value_findings(name: str, values: Mapping[str, list[VaultPath]]) -> Iterator[HealthFinding]:
     """Yield the spellings of values that have a more frequent one, once for all their notes."""
     groups: dict[str, list[str]] = defaultdict(list)
-    for text in values:
+    lower: Counter[bool] = Counter()
+    for text, notes in values.items():
         groups[_spelling(text)].append(text)
+        lower[text[0].islower()] += len(notes)
+
+    def rank(text: str) -> tuple[bool, int, bool, int, str]:
+        """Of equally frequent spellings, prefer the case of the other values, and accents."""
+        has_other_case = lower[text[0].islower()] < lower[not text[0].islower()]
+        return (_has_odd_blanks(text), -len(values[text]), has_other_case, -_accents(text), text)
+
     for spellings in groups.values():
-        spellings.sort(key=lambda text: (_has_odd_blanks(text), -len(values[text]), text))
+        spellings.sort(key=rank)
         if len(spellings) > 1:
             yield _value_finding(name, spellings, values)
 

@@ -878,6 +878,20 @@ def test_values_that_differ_in_more_than_case_are_a_question(
     )
 
 
+@pytest.mark.parametrize(
+    ("values", "first"),
+    [
+        (["Lu", "lu", "fini", "rangé"], "x: “Lu” → “lu”"),
+        (["a lire", "à lire"], "x: “a lire” → “à lire”"),
+    ],
+)
+def test_of_two_equally_frequent_values_the_likelier_one_comes_first(
+    found: Examine, values: list[str], first: str
+) -> None:
+    (finding,) = found(notes_with("x", *values), "property-value")
+    assert repairs(finding)[1][0] == first
+
+
 def test_the_value_without_odd_spaces_comes_first(found: Examine) -> None:
     files = {f"{number}.md": "---\nx: Thomas  Mann\n---\n" for number in range(3)}
     (finding,) = found(files | {"x.md": "---\nx: Thomas Mann\n---\n"}, "property-value")
