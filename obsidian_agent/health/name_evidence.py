@@ -5,9 +5,11 @@ from __future__ import annotations
 import posixpath
 import re
 import unicodedata
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct
@@ -23,6 +25,8 @@ from obsidian_agent.vault.markdown.note import scan_lossy
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 
 _MAX_SIMILAR: Final = 5
+_MAX_LONGER: Final = 50
+"""Names with the same beginning that are looked at."""
 _MIN_SIMILAR: Final = 6
 """Letters from which on names that differ in one of them may be the same."""
 _WORD: Final = re.compile(r"\w+")
@@ -137,10 +141,14 @@ class NameEvidence:
 
     def _longer_names(self, name: str) -> list[VaultPath]:
         """Return the notes whose names begin with a name and say more, if they are not many."""
-        words = _words(name)
-        notes = self._first_words.get(words[0], []) if words else []
-        beginning = re.compile(rf"{re.escape(name)}(?![\w+#]|\Z)", re.IGNORECASE)
-        longer = [note for note in notes if beginning.match(note.stem)]
+        beginning = name.casefold()
+        start = bisect_left(self._stems, (beginning,))
+        longer = []
+        for stem, note in islice(self._stems, start, start + _MAX_LONGER):
+            if not stem.startswith(beginning):
+                break
+            if re.match(r"[^\w+#]", stem[len(beginning) :]):
+                longer.append(note)
         return longer if len(longer) <= _MAX_SIMILAR else []
 
     @cached_property
@@ -179,13 +187,9 @@ class NameEvidence:
         return names
 
     @cached_property
-    def _first_words(self) -> dict[str, list[VaultPath]]:
-        """The notes by the first words of their names."""
-        notes: dict[str, list[VaultPath]] = defaultdict(list)
-        for note in self.survey.linkable:
-            for word in _words(note.stem)[:1]:
-                notes[word].append(note)
-        return notes
+    def _stems(self) -> list[tuple[str, VaultPath]]:
+        """The names of the notes without case, sorted, with the notes."""
+        return sorted((note.stem.casefold(), note) for note in self.survey.linkable)
 
     @cached_property
     def _titles(self) -> dict[str, list[tuple[VaultPath, str]]]:
