@@ -29,6 +29,12 @@ _PUNCTUATION: Final = re.compile(
 _BEFORE: Final = r"(?<![\w/#.@\[{-])"
 _AFTER: Final = r"(?![\w/\]}-]|\.\w)"
 """No parts of longer words, addresses, tags and names of files are mentions."""
+_WITHIN: Final = r"(?<=[\w,;)] )"
+"""In the middle of a sentence."""
+_NO_LONGER_NAME: Final = r"(?! ?[:(]| [^\W\d_a-zß-öø-ÿ])"
+"""Not "Ada Lovelace" for "Ada", and no label."""
+_MIN_FIRST: Final = 7
+"""Letters of a word that is a name at the beginning of a sentence, too."""
 _MIN_LETTERS: Final = 4
 _MAX_CHOICES: Final = 5
 _TOO_COMMON: Final = 20
@@ -114,7 +120,7 @@ class _Mentions:
     """The mentions of notes without links in other notes, and of other notes in them.
 
     A name of several words is found in any case. One of a single word is found as it is written,
-    within a sentence, unless the vault has the word in lower case too. A name of several notes,
+    a short one within a sentence only, unless the vault has the word in lower case too. A name of several notes,
     such as "README", means none of them.
     """
 
@@ -216,8 +222,11 @@ class _Mentions:
         if name.text != name.lowered and re.search(f"{_BEFORE}{word.lower()}{_AFTER}", text):
             self._everyday.add(name.lowered)
             return ""
-        before = "" if _is_distinctive(name.text) else r"(?<=[\w,;)] )"
-        match = re.search(f"{_BEFORE}{before}{word}{_AFTER}", text)
+        if _is_distinctive(name.text):
+            match = re.search(f"{_BEFORE}{word}{_AFTER}", text)
+        else:
+            before = _WITHIN if len(name.text) < _MIN_FIRST else ""
+            match = re.search(f"{_BEFORE}{before}{word}{_AFTER}{_NO_LONGER_NAME}", text)
         return match[0] if match is not None else ""
 
     def _can_link(self, mention: _Mention) -> bool:

@@ -325,6 +325,16 @@ def test_unlinked_notes_come_with_the_names_of_other_notes_in_them(found: Examin
     )
 
 
+def test_a_single_word_is_a_mention_within_a_sentence_or_if_it_is_long(found: Examine) -> None:
+    names = ("Warfarin", "Rose", "Amara", "Status", "Reading")
+    files = dict.fromkeys((f"{name}.md" for name in names), PROSE)
+    text = "Warfarin helps. Rose came with Amara Diallo. Reading it, I sat reading.\nStatus: good"
+    (finding,) = [one for one in found({"A.md": text, **files}, "unlinked-note") if one.evidence][
+        1:
+    ]
+    assert (finding.path, finding.evidence) == ("Warfarin.md", "mentioned in A.md")
+
+
 def test_mentions_that_are_not_listed_are_counted(found: Examine) -> None:
     files = {f"{n}.md": f"About graph theory. [[{n + 1}]]" for n in range(8)}
     (finding,) = found({"Graph theory.md": PROSE, "8.md": "x", **files}, "unlinked-note")
