@@ -65,6 +65,11 @@ def spelled_out(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text).translate(_SPELLED_OUT)
 
 
+def accents(text: str) -> int:
+    """Return the number of accents in a text."""
+    return sum(map(bool, map(unicodedata.combining, unicodedata.normalize("NFD", text))))
+
+
 def without_accents(text: str) -> str:
     """Return a text without the accents of Latin letters."""
     if text.isascii():

@@ -23,7 +23,7 @@ from obsidian_agent.health.finding import (
     excerpt,
     note_count,
 )
-from obsidian_agent.health.names import is_day, without_accents
+from obsidian_agent.health.names import accents, is_day, without_accents
 from obsidian_agent.health.survey import RULES_FILE, PropertyRule, ReadDay, VaultSurvey
 from obsidian_agent.vault.index.index import tag_key, tag_within
 from obsidian_agent.vault.paths.path import VaultPath
@@ -475,10 +475,6 @@ def _letters(text: str) -> str:
     return unicodedata.normalize("NFC", text).casefold()
 
 
-def _accents(text: str) -> int:
-    return sum(map(bool, map(unicodedata.combining, unicodedata.normalize("NFD", text))))
-
-
 def _has_odd_blanks(text: str) -> bool:
     return text != " ".join(text.split())
 
@@ -506,12 +502,17 @@ def _value_findings(name: str, values: Mapping[str, list[VaultPath]]) -> Iterato
         groups[_spelling(text)].append(text)
         lower[text[0].islower()] += len(notes)
 
-    def rank(text: str) -> tuple[bool, int, bool, int, str]:
-        """Of equally frequent spellings, prefer the case of the other values, and accents."""
-        has_other_case = lower[text[0].islower()] < lower[not text[0].islower()]
-        return (_has_odd_blanks(text), -len(values[text]), has_other_case, -_accents(text), text)
-
     for spellings in groups.values():
+        most = max(len(values[text]) for text in spellings)
+
+        def rank(text: str, most: int = most) -> tuple[bool, bool, int, int, bool, str]:
+            """Of about equally frequent spellings, prefer accents and the case of the others."""
+            count = len(values[text])
+            is_rare = count * _CLEAR_MAJORITY <= most
+            has_other_case = lower[text[0].islower()] < lower[not text[0].islower()]
+            odd = _has_odd_blanks(text)
+            return (odd, is_rare, -accents(text), -count, has_other_case, text)
+
         spellings.sort(key=rank)
         if len(spellings) > 1:
             yield _value_finding(name, spellings, values)

@@ -16,7 +16,7 @@ from obsidian_agent.health.finding import (
     RepairStep,
     note_count,
 )
-from obsidian_agent.health.names import is_date, spelled_out, without_accents
+from obsidian_agent.health.names import accents, is_date, spelled_out, without_accents
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.index.digest import SPELLS_TAGS
 from obsidian_agent.vault.markdown.note import names_in
@@ -55,15 +55,20 @@ def tag_spellings(survey: VaultSurvey) -> Iterator[HealthFinding]:
     for tag in notes:
         siblings[tag.rpartition("/")[0]].append(tag)
     context = _Context(survey, notes)
+
+    def rank(tag: str) -> tuple[int, int, bool, str]:
+        """Of equally frequent tags, prefer accents and lower case."""
+        return (-len(notes[tag]), -accents(tag), not tag.islower(), tag)
+
     for tags in siblings.values():
         words: dict[str, list[str]] = defaultdict(list)
-        for tag in sorted(tags, key=lambda tag: (-len(notes[tag]), tag)):
+        for tag in sorted(tags, key=rank):
             words[_key(tag)].append(tag)
         for spellings in words.values():
             if len(spellings) > 1:
                 yield _finding(spellings, notes)
         for related in _related(words):
-            usual, tag = sorted(related, key=lambda tag: (-len(notes[tag]), tag))
+            usual, tag = sorted(related, key=rank)
             if shared := context.shared(tag, usual):
                 yield _finding((usual, tag), notes, context=shared)
 

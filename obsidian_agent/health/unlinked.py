@@ -120,8 +120,8 @@ class _Mentions:
     """The mentions of notes without links in other notes, and of other notes in them.
 
     A name of several words is found in any case. One of a single word is found as it is written,
-    a short one within a sentence only, unless the vault has the word in lower case too. A name of several notes,
-    such as "README", means none of them.
+    a short one within a sentence only, unless the vault has the word in lower case too. A name of
+    several notes, such as "README", means none of them.
     """
 
     def __init__(self, survey: VaultSurvey, unlinked: dict[VaultPath, str]) -> None:
