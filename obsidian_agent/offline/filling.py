@@ -137,8 +137,8 @@ class Filling:
         self._own = own_words(recipe) | {"call", "all", "vault"}
         self._withdrawn: list[Stretch] = []
         """The parts of values that were read and then given up."""
-        self.has_task = False
-        """True if the values are of a task that the vault has."""
+        self.is_known = False
+        """True if the values are those of a line, or of an old value, that the vault has."""
         self._conditions = list(parsed.conditions)
         self._texts = list(parsed.texts)
         here = [parsed.here] if parsed.here is not None else []
@@ -255,7 +255,8 @@ class Filling:
         return _split_pair(result, verb.end if verb else 0) if "value" in kinds else result
 
     def _fill(self) -> None:
-        self._take_task()
+        self._take_line()
+        self._take_exchange()
         self._find_texts()
         # A folder is filled before a description of notes, which takes all that remains.
         parts: dict[str, list[Stretch]] = {}
@@ -320,20 +321,48 @@ class Filling:
             limits = begins or (limits and not self._is_used(word))
         return False
 
-    def _take_task(self) -> None:
-        """Fill the note and the text of a task that the sentence names by its own words."""
-        task, inputs = self.parsed.task, self.recipe.inputs
-        kinds = {name: inputs[name].kind for name in ("note", "notes") if name in inputs}
-        if task is None or _TASK_TOOLS.isdisjoint(self.recipe.tools) or "text" not in inputs:
+    def _take_line(self) -> None:
+        """Fill the note and the text of a line that the sentence names by its own words."""
+        line, inputs = self.parsed.line, self.recipe.inputs
+        kinds = {one: inputs[one].kind for one in ("note", "notes", "source") if one in inputs}
+        tools = _TASK_TOOLS if line is not None and line.status else {"vault.takeLines"}
+        if line is None or tools.isdisjoint(self.recipe.tools) or "text" not in inputs:
             return
-        for word in task.words:
+        for word in line.words:
             self._use(word)
-        self.values["text"] = task.text
+        self.values["text"] = line.text
         for name, kind in kinds.items():
-            term = Term("note", task.note)
-            self.values[name] = NoteSet((term,)) if kind == "notes" else task.note
-        self._names = [match for match in self._names if not _is_note(match, task.note)]
-        self.has_task = True
+            term = Term("note", line.note)
+            self.values[name] = NoteSet((term,)) if kind == "notes" else line.note
+        for match in self._names:
+            if _is_note(match, line.note):
+                self._use(match)
+        self.is_known = True
+
+    def _take_exchange(self) -> None:
+        """Fill the note, the old value and the new one of an exchange."""
+        exchange, inputs, tools = self.parsed.exchange, self.recipe.inputs, self.recipe.tools
+        if exchange is None or "notes" not in inputs:
+            return
+        if exchange.property is not None and "vault.setFrontmatter" in tools:
+            values = {"property": exchange.property, "value": exchange.new}
+        elif exchange.property is None and "vault.replaceText" in tools:
+            values = {"find": exchange.old, "replace": exchange.new}
+        else:
+            return
+        if not values.keys() <= inputs.keys():
+            return
+        for part in exchange.parts:
+            self._use(part)
+        for match in self._names:
+            if _is_note(match, exchange.note):
+                self._use(match)
+        self.values |= {
+            name: read(inputs[name], text, self.parsed.around, values)
+            for name, text in values.items()
+        }
+        self.values["notes"] = NoteSet((Term("note", exchange.note),))
+        self.is_known = True
 
     def _give_up_pair(self) -> None:
         """Give up a new property and its value, if no word of a statement says that it is one."""

@@ -183,7 +183,7 @@ class Menu:
             _UNMET: any(lacks[need] for need in recipe.needs),
             _ASSUMED: bool(assumed - values.keys()),
             _ANSWER: recipe.answer is not None and parsed.asks,
-            _OF_TASK: filling.has_task,
+            _OF_TASK: filling.is_known,
             _STATED: recipe.answer is not None and parsed.predicate is not None,
             _TOO_WIDE: filling.is_too_wide
             and any(
@@ -239,7 +239,7 @@ class Menu:
             if not all(str(name.value).startswith(f"{folder}/") for name in match.names)
             or ((after := parsed.after(match.end)) is not None and "template" in after.senses)
         ]
-        of_task = parsed.task.words if parsed.task is not None else ()
+        of_task = parsed.line.words if parsed.line is not None else ()
         if of_task:  # “done” may be a tag too
             names = [match for match in names if match.text.casefold() not in ("done", "due")]
         without = (*names, *parsed.days, *read, *labels, *of_task)
@@ -247,6 +247,8 @@ class Menu:
         weights = _term_weights(spoken)
         if parsed.predicate is not None:
             weights[parsed.predicate.text] = _stated(parsed, parsed.predicate)
+        if parsed.exchange is not None:
+            weights["instead"] = {"replac" if parsed.exchange.property is None else "set": 1}
         verb = next(
             (one for one in spoken if not self._verbs.isdisjoint(weights.get(one.text, ()))), None
         )

@@ -15,11 +15,13 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from obsidian_agent.errors import VaultError
 from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.days import NUMBERS, Period, days, periods, shift
+from obsidian_agent.offline.exchange import Exchange, find_exchange
+from obsidian_agent.offline.lines import NamedLine, find_line, lines_of, lines_with
 from obsidian_agent.offline.names import Name, NameKind, Surroundings, VaultNames, key_of
 from obsidian_agent.offline.note_set import STATES, Key, Op, Term
-from obsidian_agent.offline.tasks import NamedTask, find_task, tasks_with
 from obsidian_agent.offline.words import (
     ELIDED,
     END,
@@ -42,6 +44,8 @@ from obsidian_agent.offline.words import (
     words,
 )
 from obsidian_agent.tools.core.moment import format_moment
+from obsidian_agent.vault.paths.path import PathUse, parse
+from obsidian_agent.vault.text import decode
 
 _MAX_NAME_WORDS: Final = 12
 _MAX_PART_WORDS: Final = 4
@@ -69,6 +73,11 @@ _ORDERS: Final = frozenset(words(_VERBS))
 _OF_TASKS: Final = frozenset(words("task done mark due overdue tick untick check postpone"))
 """The stems of words in a sentence that may name a task."""
 _TASK_WORDS: Final = _OF_TASKS | _ORDERS
+_TAKING: Final = frozenset(words("remove delete move"))
+_MAKING: Final = frozenset(words("add new create insert"))
+_OF_LINES: Final = frozenset(words("line bullet row task item"))
+_PARTS: Final = frozenset(words("tag property link heading section folder value alias notes file"))
+"""The stems of words for what is taken out, or away, other than a line."""
 _RELATIVE: Final = frozenset({"that", "which", "who", "qui", "que", "che", "die"})
 """The words before the verb of a clause that describes something: “notes that should …”."""
 _ASKING: Final = frozenset({"which", "what", "count"})
@@ -368,9 +377,18 @@ class Sentence(Struct, frozen=True, dict=True):
         return None
 
     @cached_property
-    def task(self) -> NamedTask | None:
-        """The task that the sentence names by its own words, in a named or the open note first."""
-        if not self.days and not any(word.senses & _OF_TASKS for word in self.tokens):
+    def line(self) -> NamedLine | None:
+        """The line that the sentence names by its own words, in a named or the open note first.
+
+        It is a task if the sentence is about tasks, and any line if one is to be taken out.
+        """
+        senses = frozenset[str]().union(*(word.senses for word in self.tokens))
+        first = next((word.senses for word in self.tokens if not word.is_small), frozenset())
+        is_task = bool(self.days) or not senses.isdisjoint(_OF_TASKS)
+        is_line = not (senses.isdisjoint(_TAKING) or first & _MAKING)
+        is_labelled = is_line and not senses.isdisjoint(_OF_LINES)
+        is_line = is_line and (is_labelled or senses.isdisjoint(_PARTS))
+        if not (is_task or is_line):
             return None
         spoken = [
             replace(one, start=quote.start, end=quote.end)
@@ -378,17 +396,41 @@ class Sentence(Struct, frozen=True, dict=True):
             for one in tokens(quote.text)
         ]
         spoken = spoken or list(self.tokens)
-        texts = [word.text for word in spoken if not (word.is_small or word.senses & _TASK_WORDS)]
-        tasks = list(tasks_with(texts, self.around.names.index))
-        task = find_task(spoken, tasks)
-        named = [
-            str(name.value)
-            for match in self._matches
-            for name in match.of_kinds("note")
-            if task is None or not is_within(match, task.words)
-        ]
-        notes = named or [self.around.active_file or ""]
-        return find_task(spoken, tasks, notes) or (None if named else task)
+        notes = [match for match in self._matches if match.of_kinds("note")]
+        names = [word for word in spoken if is_within(word, notes)]
+        own = [word for word in spoken if not (word.is_small or word.senses & _TASK_WORDS)]
+        own.sort(key=lambda word: (word in names, -len(word.text)))
+        lines = list(lines_with([word.text for word in own], self.around.names.index))
+        lines = [line for line in lines if line.status or is_line]
+        first_line = find_line(spoken, lines)
+        by = first_line.words if first_line is not None else ()
+        places = [match for match in notes if not is_within(match, by)]
+        within = {str(name.value) for match in places for name in match.of_kinds("note")}
+        within = within or {self.around.active_file or ""}
+        beside = [word for word in spoken if is_within(word, places)]
+        inside = find_line(spoken, [line for line in lines if line.note in within], beside)
+        anywhere = find_line(spoken, lines, names) if not places else None
+        is_anywhere = anywhere is not None and bool(anywhere.status or is_labelled)
+        return inside or (anywhere if is_anywhere else None)
+
+    @cached_property
+    def exchange(self) -> Exchange | None:
+        """The new value for an old one in the only named note, or the open one."""
+        notes = [match for match in self._matches if match.of_kinds("note")]
+        paths = {str(name.value) for match in notes for name in match.of_kinds("note")}
+        note = paths.pop() if len(paths) == 1 else None
+        note = self.around.active_file if not notes else note
+        if note is None or self.quotes or self.asks:
+            return None
+        try:
+            path = parse(note, PathUse.READ)
+            content = decode(self.around.view.read(path), note)
+        except VaultError:
+            return None
+        lines = [line.text for line in lines_of(note, content)]
+        beside = [word for word in self.tokens if not is_within(word, notes)]
+        properties = self.around.names.index.facts(path).properties
+        return find_exchange(note, properties, lines, beside, self.bare)
 
     @cached_property
     def _in_context(self) -> tuple[NameMatch, ...]:
