@@ -22,7 +22,7 @@ _SETTING: Final = frozenset({"set", "chang", "replac", "fix"})
 _TO: Final = frozenset({"to", "into", "with"})
 
 
-class Exchange(Struct, frozen=True):
+class ValueExchange(Struct, frozen=True):
     """A value of a note's property, or a text of the note, that another one replaces."""
 
     note: str
@@ -38,10 +38,10 @@ def find_exchange(
     lines: Sequence[str],
     spoken: Sequence[Word],
     bare: str,
-) -> Exchange | None:
+) -> ValueExchange | None:
     """Return the exchange in a note, whose lines are given; `spoken` are the words beside its name.
 
-    An old value that is not said is the only one of a named property or line, for a verb of
+    An old value that is not given is the only one of a named property or line, for a verb of
     setting.
     """
     verb = next((word.senses for word in spoken if not word.is_small), frozenset())
@@ -65,7 +65,7 @@ def find_exchange(
         name = next((name for name, value in own.items() if key_of(value) == key_of(text)), None)
         held = [line for line in lines if f" {text} " in f" {' '.join(_words(line))} "]
         if name is not None or len(held) == 1:
-            return Exchange(note, replacement, text, name, (old, new))
+            return ValueExchange(note, replacement, text, name, (old, new))
     return None
 
 
@@ -77,15 +77,15 @@ def _of_numbers(
     numbers: Sequence[Stretch],
     *,
     is_set: bool,
-) -> Exchange | None:
-    said = {number.text for number in numbers}
+) -> ValueExchange | None:
+    amounts = {number.text for number in numbers}
     stems = {sense for word in spoken for sense in word.senses}
     named = [name for name, value in own.items() if stem(name) in stems and _NUMBER.search(value)]
-    named = named or [name for name, value in own.items() if value in said]
+    named = named or [name for name, value in own.items() if value in amounts]
     for name in named if len(named) == 1 else ():
-        new = said - {own[name]}
-        if len(new) == 1 and (is_set or own[name] in said):
-            return Exchange(note, new.pop(), own[name], name, tuple(numbers))
+        new = amounts - {own[name]}
+        if len(new) == 1 and (is_set or own[name] in amounts):
+            return ValueExchange(note, new.pop(), own[name], name, tuple(numbers))
     line = find_line(
         [word for word in spoken if not word.text.isdecimal()],
         [NamedLine(note, "", line) for line in lines if _NUMBER.search(line)],
@@ -93,10 +93,10 @@ def _of_numbers(
     if line is None:
         return None
     held = list(_NUMBER.finditer(line.text))
-    olds = [match for match in held if match[0] in said] or _in_column(line.text, lines, stems)
+    olds = [match for match in held if match[0] in amounts] or _in_column(line.text, lines, stems)
     olds = olds or held
-    news = said - {match[0] for match in held}
-    if len(olds) != 1 or len(news) != 1 or not (is_set or olds[0][0] in said):
+    news = amounts - {match[0] for match in held}
+    if len(olds) != 1 or len(news) != 1 or not (is_set or olds[0][0] in amounts):
         return None
     # The words that name the line are replaced with it, so that the number is the right one.
     starts = [line.text.casefold().find(word.text) for word in line.words]
@@ -105,7 +105,7 @@ def _of_numbers(
     end = max([olds[0].end(), *ends])
     before, after = line.text[begin : olds[0].start()], line.text[olds[0].end() : end]
     new_text = f"{before}{news.pop()}{after}"
-    return Exchange(note, new_text, line.text[begin:end], None, (*numbers, *line.words))
+    return ValueExchange(note, new_text, line.text[begin:end], None, (*numbers, *line.words))
 
 
 def _in_column(row: str, lines: Sequence[str], stems: set[str]) -> list[Any]:

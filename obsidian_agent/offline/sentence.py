@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from obsidian_agent.errors import VaultError
 from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.days import NUMBERS, Period, days, periods, shift
-from obsidian_agent.offline.exchange import Exchange, find_exchange
+from obsidian_agent.offline.exchange import ValueExchange, find_exchange
 from obsidian_agent.offline.lines import NamedLine, find_line, lines_of, lines_with
 from obsidian_agent.offline.names import Name, NameKind, Surroundings, VaultNames, key_of
 from obsidian_agent.offline.note_set import STATES, Key, Op, Term
@@ -404,17 +404,17 @@ class Sentence(Struct, frozen=True, dict=True):
         lines = [line for line in lines if line.status or is_line]
         first_line = find_line(spoken, lines)
         by = first_line.words if first_line is not None else ()
-        places = [match for match in notes if not is_within(match, by)]
-        within = {str(name.value) for match in places for name in match.of_kinds("note")}
+        holders = [match for match in notes if not is_within(match, by)]
+        within = {str(name.value) for match in holders for name in match.of_kinds("note")}
         within = within or {self.around.active_file or ""}
-        beside = [word for word in spoken if is_within(word, places)]
+        beside = [word for word in spoken if is_within(word, holders)]
         inside = find_line(spoken, [line for line in lines if line.note in within], beside)
-        anywhere = find_line(spoken, lines, names) if not places else None
+        anywhere = find_line(spoken, lines, names) if not holders else None
         is_anywhere = anywhere is not None and bool(anywhere.status or is_labelled)
         return inside or (anywhere if is_anywhere else None)
 
     @cached_property
-    def exchange(self) -> Exchange | None:
+    def exchange(self) -> ValueExchange | None:
         """The new value for an old one in the only named note, or the open one."""
         notes = [match for match in self._matches if match.of_kinds("note")]
         paths = {str(name.value) for match in notes for name in match.of_kinds("note")}
