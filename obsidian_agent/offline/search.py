@@ -66,6 +66,8 @@ _FIRST_VERB: Final = 1.3
 """The weight of the first word that a title begins with."""
 _LATER: Final = 0.6
 """The weight of words in later clauses."""
+_CLOSE: Final = 0.9
+"""The share of the first score from which a complete suggestion with the same verb is first."""
 _STATED: Final = 0.3
 """The factor for recipes that answer or remove, if the sentence states what shall be."""
 _OF_TASK: Final = 2.5
@@ -160,6 +162,10 @@ class Menu:
         ]
         meant = [one for one in suggestions if not _removes_unsaid(parsed, one)]
         meant.sort(key=lambda one: (reads and one.recipe.answer is None, -one.score))
+        rivals = (one for one in meant[1:] if meant[0].missing and _is_equal(one, meant[0]))
+        if (rival := next(rivals, None)) is not None:
+            meant.remove(rival)
+            meant.insert(0, rival)
         return meant[:most]
 
     def _suggestion(
@@ -306,6 +312,12 @@ class Menu:
 def packaged_menu() -> Menu:
     """Return the menu of the built-in recipes."""
     return Menu(packaged())
+
+
+def _is_equal(one: RecipeSuggestion, other: RecipeSuggestion) -> bool:
+    """Return True for a complete suggestion with the verb and about the score of another."""
+    verbs = [words(each.recipe.title)[:1] for each in (one, other)]
+    return one.complete and verbs[0] == verbs[1] and one.score >= _CLOSE * other.score
 
 
 def _is_asked_for(parsed: Sentence, recipe: Recipe) -> bool:

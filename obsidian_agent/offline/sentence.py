@@ -267,8 +267,9 @@ class Sentence(Struct, frozen=True, dict=True):
 
     @cached_property
     def asks(self) -> bool:
-        """True for a question."""
-        return self._is_marked or any(word.senses & _ASKING for word in self.tokens[:1])
+        """True for a question; “could you …” begins an order."""
+        first = frozenset[str]().union(*(word.senses for word in self.tokens[:1]))
+        return "could" not in first and (self._is_marked or bool(first & _ASKING))
 
     @property
     def _is_marked(self) -> bool:

@@ -126,7 +126,7 @@ def _answered(turn: OfflineTurn, question: Question) -> Answer:
 
 
 def _is_instruction(planner: OfflinePlanner, request: PlanRequest) -> bool:
-    """Return whether the most likely reading is complete and changes something."""
+    """Return whether the most likely reading changes something, and is complete or asked for."""
     turn = planner.turn(request)
     verdict = turn.verdict()
     if not isinstance(verdict, NeedsInput):
@@ -134,8 +134,11 @@ def _is_instruction(planner: OfflinePlanner, request: PlanRequest) -> bool:
     complete = [
         reading for reading in turn.ranked if reading[1] is not None and reading[1].complete
     ]
+    # “Could you move X to Y?” is an order even if there is no folder Y.
+    is_order = any("could" in word.senses for word in tokens(request.message)[:1])
     return any(
-        candidate.plan is not None and _is_likely(suggestion)
+        (candidate.plan is not None or (is_order and suggestion and not suggestion.recipe.answer))
+        and _is_likely(suggestion)
         for candidate, suggestion in (complete or turn.ranked)[:1]
     )
 

@@ -49,9 +49,23 @@ def test_the_lines_behind_a_passage_and_the_properties_of_a_note_are_shown(desk:
     assert answer.text.splitlines()[1:3] == ["1. Wifi.md › Wifi, line 4: # Wifi", "   router: old"]
 
 
-@pytest.mark.parametrize("message", ["tidy up the boiler", "Could you move the boiler to Archive?"])
-def test_what_may_be_an_instruction_is_not_answered(desk: Desk, message: str) -> None:
-    assert not isinstance(planned(desk, message), Answer)
+@pytest.mark.parametrize(
+    ("message", "title"),
+    [
+        ("tidy up the boiler", ""),
+        ("Could you move the boiler to Archive?", "Move Boiler to Archive"),
+        ("Kannst du Boiler nach Archiv verschieben?", "Move Boiler to Archiv"),
+        ("Peux-tu renommer Boiler en Chaudron ?", "Rename Boiler to Chaudron"),
+    ],
+)
+def test_what_may_be_an_instruction_is_not_answered(desk: Desk, message: str, title: str) -> None:
+    verdict = planned(desk, message)
+    assert isinstance(verdict, NeedsInput)
+    assert not title or verdict.candidates[0].title == title
+
+
+def test_a_polite_question_is_answered(desk: Desk) -> None:
+    assert isinstance(planned(desk, "Could you show me all notes without tags?"), Answer)
 
 
 def test_without_any_passage_the_candidates_stay(desk: Desk) -> None:
