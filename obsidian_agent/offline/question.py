@@ -40,7 +40,7 @@ Measure = Literal["values", "sum", "average", "highest", "lowest"]
 Order = Literal["newest", "oldest", "longest", "shortest", "words", "most linked"]
 Part = Literal["tags", "headings", "properties"]
 
-_ASKING_WORDS: Final = "which what list find show count note have all when here daily"
+_ASKING_WORDS: Final = "which what list find show count note have all when here daily could"
 _TASK_WORDS: Final = "task open done due overdue date today week month year before since left"
 _MEASURE_WORDS: Final = (
     "sum average highest lowest more most fewer least longest oldest newest recently number value "

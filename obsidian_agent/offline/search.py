@@ -66,7 +66,7 @@ _FIRST_VERB: Final = 1.3
 """The weight of the first word that a title begins with."""
 _LATER: Final = 0.6
 """The weight of words in later clauses."""
-_CLOSE: Final = 0.9
+_CLOSE: Final = 0.8
 """The share of the first score from which a complete suggestion with the same verb is first."""
 _STATED: Final = 0.3
 """The factor for recipes that answer or remove, if the sentence states what shall be."""
@@ -316,7 +316,7 @@ def packaged_menu() -> Menu:
 
 def _is_equal(one: RecipeSuggestion, other: RecipeSuggestion) -> bool:
     """Return True for a complete suggestion with the verb and about the score of another."""
-    verbs = [words(each.recipe.title)[:1] for each in (one, other)]
+    verbs = [words(suggestion.recipe.title)[:1] for suggestion in (one, other)]
     return one.complete and verbs[0] == verbs[1] and one.score >= _CLOSE * other.score
 
 
