@@ -150,7 +150,9 @@ async def test_tab_completes_names_in_a_sentence_and_goes_through_them(
     make_vault: MakeVault, tmp_path: Path
 ) -> None:
     async with driving_real(Wiring(make_vault(NOTES), tmp_path / "state")) as app:
-        await app.press(*"ren")
+        await app.press(*"re")
+        await app.until(lambda: "rename" in app.screen())
+        await app.press("n")
         await app.until(lambda: "Tab rename" in app.screen())
         await app.press("tab", *"ub")
         await app.until(lambda: "Tab Ubuntu Server" in app.screen())

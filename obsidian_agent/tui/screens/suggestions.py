@@ -32,6 +32,9 @@ TYPING_PAUSE: Final = 0.25
 MIN_LETTERS: Final = 3
 """Length of a message from which on actions are suggested."""
 
+MIN_NAME_LETTERS: Final = 2
+"""Length of a message from which on names that begin like it are suggested."""
+
 MIN_RESOURCES: Final = 3
 """Resources of MCP servers that are suggested even if there are many notes."""
 
@@ -91,7 +94,7 @@ class SuggestionActions(MacroActions):
         chat = self.panes.chat
         if chat.prompt.is_completed:
             return  # Tab is going through the names
-        if len(before) < MIN_LETTERS or before.startswith("/") or "@" in before:
+        if len(before) < MIN_NAME_LETTERS or before.startswith("/") or "@" in before:
             chat.tab_hint.show_names(())
             return
         names = await self._read_names()
