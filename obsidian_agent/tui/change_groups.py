@@ -275,3 +275,37 @@ def shortened_path(path: str, room: int) -> tuple[str, str]:
         half = (space - 1) // 2
         name = f"{name[: space - 1 - half]}…{name[-half:]}"
     return folder, name
+
+
+def path_parts(
+    old: str, new: str | None, room: int, *, in_folder: bool = False
+) -> list[tuple[str, str]]:
+    """Return a path, or both of what moved, shortened where they are equal, with styles.
+
+    A file that keeps its name has it once, then both folders, or the new one where that is all
+    that fits; `in_folder`: below those already.
+    """
+    if new is None:
+        return _path(old, room)
+    (source, _, name), (target, _, new_name) = old.rpartition("/"), new.rpartition("/")
+    if name != new_name:
+        short = shortened_pair(old, new, room - 3)
+        return [*_path(short[0], room), (" → ", "$quiet"), *_path(short[1], room)]
+    parts = _path(name, room)
+    if in_folder:
+        return parts
+    space = room - len(name) - 2
+    before, after = shortened_pair(folder_name(source), folder_name(target), space - 3)
+    text = f"{before} → {after}"
+    if len(text) > space:
+        text = f"→ {''.join(shortened_path(after.rstrip('/'), space - 2))}"
+    return [*parts, (f"  {text}", "$quiet")]
+
+
+def _path(path: str, room: int) -> list[tuple[str, str]]:
+    """Return a path with a dim folder, shortened in its middle."""
+    folder, name = shortened_path(path, room)
+    name = terminal_text.line(name)
+    if name != name.strip() or "  " in name:
+        name = f"“{name}”"
+    return [(terminal_text.line(folder), "$quiet"), (name, "$foreground")]

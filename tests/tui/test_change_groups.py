@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +10,7 @@ from obsidian_agent.tui.change_groups import (
     edit_of,
     grouped,
     kinds_of,
+    path_parts,
     shortened_pair,
     shortened_path,
 )
@@ -106,3 +108,21 @@ def test_paths_are_shortened_where_they_are_equal() -> None:
     assert shortened_path("Areas/Uni/2023/archive/Note.md", 24) == ("Areas/…/archive/", "Note.md")
     folder, name = shortened_path("A very long name that goes on, part 1.md", 20)
     assert (folder, len(name), name[-9:]) == ("", 20, "part 1.md")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("Uni/archive/Note.md", None, "Uni/archive/Note.md"),
+        ("Uni/archive/Note.md", "Uni/done/Note.md", "Note.md  Uni/archive/ → Uni/done/"),
+        (
+            "Uni/archive/Note.md",
+            "Projects/Long/Done in 2025/Note.md",
+            "Note.md  → Projects/Long/Done in 2025",
+        ),
+        ("Note.md", "Uni/Old.md", "Note.md → Uni/Old.md"),
+        ("Uni/a  b.md", None, "Uni/“a  b.md”"),
+    ],
+)
+def test_what_moved_is_named_once_with_both_folders(old: str, new: str | None, text: str) -> None:
+    assert "".join(part for part, _ in path_parts(old, new, 40)) == text

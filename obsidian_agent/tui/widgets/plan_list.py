@@ -12,9 +12,7 @@ from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.change_groups import (
     Kind,
     counted_files,
-    folder_name,
-    shortened_pair,
-    shortened_path,
+    path_parts,
 )
 from obsidian_agent.tui.plan_rows import (
     ChangeRow,
@@ -149,7 +147,8 @@ def _draw_change(row: ChangeRow, width: int) -> Content:
     mark = "○ " if row.is_left_out else "  "
     head = Content.assemble((mark, "$quiet"), (f"{word:<7}", KIND_STYLES[row.kind]))
     room = max(width - head.cell_length - counts.cell_length, 12)
-    parts = _paths(row, room)
+    new_path = None if change.new_path is None else change.new_path.text
+    parts = path_parts(change.path.text, new_path, room, in_folder=row.is_inside)
     if change.folder and change.kind == "delete":
         parts.append((f"  folder, {terminal_text.counted(change.files, 'file')}", "$error"))
     if change.kind == "rename" and change.content is not None:
@@ -159,30 +158,6 @@ def _draw_change(row: ChangeRow, width: int) -> Content:
     if row.is_left_out:
         body = body.stylize("$quiet strike")
     return Content.assemble(head, body.truncate(room, ellipsis=True, pad=bool(counts)), counts)
-
-
-def _paths(row: ChangeRow, room: int) -> list[tuple[str, str]]:
-    """Return the path of a change, or both of a renamed file, shortened where they are equal."""
-    old, new = row.change.path, row.change.new_path
-    if new is None:
-        return _path(old.text, room)
-    if old.name != new.name:
-        short = shortened_pair(old.text, new.text, room - 3)
-        return [*_path(short[0], room), (" → ", "$quiet"), *_path(short[1], room)]
-    name = _path(old.name, room)
-    if row.is_inside:
-        return name
-    folders = shortened_pair(folder_name(old.parent.text), folder_name(new.parent.text), room)
-    return [*name, (f"  {folders[0]} → {folders[1]}", "$quiet")]
-
-
-def _path(path: str, room: int) -> list[tuple[str, str]]:
-    """Return a path with a dim folder, shortened in its middle."""
-    folder, name = shortened_path(path, room)
-    name = terminal_text.line(name)
-    if name != name.strip() or "  " in name:
-        name = f"“{name}”"
-    return [(terminal_text.line(folder), "$quiet"), (name, "$foreground")]
 
 
 def _script_warning(path: str) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from textual.widgets import ProgressBar, Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.tui.bindings import bindings, key_label
-from obsidian_agent.tui.change_groups import kinds_of
+from obsidian_agent.tui.change_groups import kinds_of, path_parts
 from obsidian_agent.tui.report_lines import describe_step
 from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
 from obsidian_agent.tui.widgets.plan import PlanPane
@@ -287,6 +287,8 @@ class ResultRow(Struct, frozen=True):
     text: str
     path: str | None = None
     whole: str = ""
+    old_path: str | None = None
+    """The path of a renamed file before the run."""
 
 
 class ResultList(VirtualList[ResultRow], inherit_bindings=False):
@@ -296,10 +298,11 @@ class ResultList(VirtualList[ResultRow], inherit_bindings=False):
     BINDINGS = bindings("list", without=("list.previous", "list.top"))
 
     def draw_row(self, row: ResultRow, width: int) -> Content:
-        return Content.assemble(
-            (f" {row.word:<8}", WORD_STYLES[row.word]),
-            (terminal_text.shortened(row.text, 400), "$foreground"),
-        )
+        head = Content.styled(f" {row.word:<8}", WORD_STYLES[row.word])
+        if row.path is None:
+            return head + Content.styled(terminal_text.shortened(row.text, 400), "$foreground")
+        old, new = (row.path, None) if row.old_path is None else (row.old_path, row.path)
+        return Content.assemble(head, *path_parts(old, new, width - head.cell_length))
 
 
 class ResultPane(Vertical):
@@ -492,7 +495,9 @@ def _remaining_rows(remaining: Effects) -> list[ResultRow]:
 def file_rows(effects: Effects) -> list[ResultRow]:
     """Return a row for each file, folder and command of a run."""
     rows = [ResultRow("delete", path, path) for path in effects.deleted]
-    rows += [ResultRow("rename", f"{old} → {new}", new) for old, new in effects.renamed]
+    rows += [
+        ResultRow("rename", f"{old} → {new}", new, old_path=old) for old, new in effects.renamed
+    ]
     rows += [ResultRow("edit", path, path) for path in effects.modified]
     rows += [ResultRow("new", path, path) for path in effects.created]
     rows += [ResultRow("folder", path) for path in effects.folders]

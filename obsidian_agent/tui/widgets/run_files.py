@@ -11,7 +11,7 @@ from textual.content import Content
 
 from obsidian_agent import terminal_text
 from obsidian_agent.tui.bindings import binding
-from obsidian_agent.tui.change_groups import FOLD_AT, folder_name
+from obsidian_agent.tui.change_groups import FOLD_AT, folder_name, path_parts
 from obsidian_agent.tui.widgets.row_list import VirtualList
 from obsidian_agent.tui.widgets.run import WORD_STYLES
 
@@ -121,9 +121,13 @@ class RunFiles(VirtualList[RunFile | RunGroup]):
         head = Content.assemble(
             (" ● " if is_marked else "   ", "$primary bold"),
             (f"{row.word:<9}", WORD_STYLES[row.word]),
-            (terminal_text.shortened(row.text, 400), "$foreground"),
         )
         space = max(width - counts.cell_length - state.cell_length, 20)
+        parts = [(terminal_text.shortened(row.text, 400), "$foreground")]
+        if row.paths:
+            new = row.paths[1] if len(row.paths) > 1 else None
+            parts = path_parts(row.paths[0], new, space - head.cell_length)
+        head = Content.assemble(head, *parts)
         return Content.assemble(head.truncate(space, ellipsis=True), counts, state)
 
     def _group_content(self, group: RunGroup, width: int) -> Content:
