@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import pairwise
+from re import escape
 from typing import Any, Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.expression import unicode_expression
+from obsidian_agent.expression import expression, unicode_expression
 from obsidian_agent.offline.days import Period
 from obsidian_agent.offline.filling import Filling
 from obsidian_agent.offline.names import NameKind
@@ -94,6 +95,7 @@ _AFTER: Final = frozenset({"nach", "after"})
 _MEASURING: Final = MEASURED.union(*(senses for senses, _ in _MEASURES)) - {"count", "more"}
 """The senses of words that measure or compare notes."""
 _LENGTHS: Final = frozenset({"duration", "page"})
+_DENIED: Final = unicode_expression("没有?|还没|不")
 _TO_DO: Final = ("to do", "zu tun", "zu erledigen", "à faire", "por hacer", "da fare", "a fazer")
 _ALIKE: Final = 60
 """The similarity, in percent, of a word to the property that it means: “ausgesät”, aussaat."""
@@ -347,7 +349,8 @@ class _Reading:
             other = [f"{word.text}s"] if bare == word.text else [bare]
             known = [name for text in other for name in find.find(text, *_GROUPS)]
             known += [name for name in find.inflected(word.text) if name.kind in _GROUPS]
-            if self.property is not None or "when" in self.senses:
+            is_title = word != self.parsed.tokens[0] and self.parsed.text[word.start].isupper()
+            if self.property is not None or "when" in self.senses or is_title:
                 known += (*find.partly(word.text.removesuffix("'s")), *find.inflected_notes(bare))
             before = self.parsed.between(0, word.start)[-1:]
             denied = [one for one in before if one.negates]
@@ -431,6 +434,17 @@ class _Reading:
         """Add the value that means “finished” or “open” among the notes: “not finished yet”."""
         if not self.notes.terms or any("task" in word.senses for word in self.free):
             return
+        joined = [word for word in self.unused if JOINED.match(word.text)]
+        text = _DENIED.sub("未", "".join(word.text for word in self.free))
+        known = (pair for one in (self._facts() if joined else ()) for pair in one.items())
+        for name, value in known:
+            # “没读” and “已经读” are the values 未读 and 已读.
+            is_state = isinstance(value, str) and len(value) > 1 and JOINED.match(value)
+            if is_state and expression(".?".join(map(escape, value))).search(text):
+                self.notes = _and(self.notes, Term("property", value, ":", name))
+                for word in self.free:
+                    self._use(word)
+                return
         for sense in ("done", "open"):
             spoken = [word for word in self.free if sense in word.senses]
             meant = {
@@ -463,7 +477,8 @@ class _Reading:
     def _tasks(self) -> TaskQuery | None:
         """Return the tasks that are asked for; notes that have tasks are a condition."""
         free = [word for word in self.free if not is_within(word, self.used)]
-        is_late, is_due = (any(one in word.senses for word in free) for one in ("overdu", "due"))
+        is_late = any("overdu" in word.senses for word in free)
+        is_due = any("due" in word.senses and "done" not in word.senses for word in free)
         noun = next((word for word in self.free if "task" in word.senses), None)
         undone = any("done" in word.senses for word in free) and any(w.negates for w in free)
         if undone:

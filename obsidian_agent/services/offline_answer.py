@@ -27,6 +27,9 @@ LIKELY: Final = 2.0
 """Score from which a recipe is meant, and not only named by a common word."""
 
 
+_HOW_TO_PICK: Final = "Send its number, or add --pick on the command line."
+
+
 def is_question(message: str) -> bool:
     """Return whether a message ends with a question mark or begins like a question.
 
@@ -54,6 +57,10 @@ class AnsweringPlanner(Struct, frozen=True):
         return await asyncio.to_thread(self._plan, request)
 
     def _plan(self, request: PlanRequest) -> PlanningResult:
+        number, asked_last = request.message.strip(), self.offline.asked_last
+        if number.isdecimal() and asked_last:
+            return answer(self.offline, replace(request, message=asked_last[0], pick=int(number)))
+        asked_last.clear()
         verdict = self.offline.decide(request)
         if not isinstance(verdict, NeedsInput) or request.pick is not None:
             return verdict
@@ -63,6 +70,8 @@ class AnsweringPlanner(Struct, frozen=True):
         if not is_query and (not is_asked or _is_instruction(self.offline, request)):
             return verdict
         answered = answer(self.offline, request)
+        if isinstance(answered, Answer) and answered.text.endswith(_HOW_TO_PICK):
+            asked_last.append(request.message)
         # Without a question mark, no note at all hints at an instruction.
         is_answer = isinstance(answered, Answer) and bool(is_asked or answered.sources)
         return answered if is_answer else verdict
@@ -115,13 +124,13 @@ def _answered(turn: OfflineTurn, question: Question) -> Answer:
     others = [
         f"{position}. {other.title}"
         for position, other in enumerate(turn.candidates, 1)
-        if other.values and not other.missing
+        if other.values and not other.missing and len(other.unused) <= len(question.unused)
         if question.notes.query() not in other.values.values()
         if not other.title.endswith(f": {question.notes.text()}")
     ]
     lines = [answered.text, "", f"Not used: {unused}."]
     if others:
-        lines += ["", f"Or did you mean: {'; '.join(others)}?"]
+        lines += ["", f"Or did you mean: {'; '.join(others)}? {_HOW_TO_PICK}"]
     return replace(answered, text="\n".join(lines))
 
 
@@ -150,7 +159,8 @@ def _is_likely(suggestion: RecipeSuggestion | None) -> bool:
 def _from_readings(turn: OfflineTurn) -> Answer | None:
     """Return the answer of the best complete reading by a recipe."""
     for candidate, suggestion in turn.ranked:
-        is_complete = suggestion is None or suggestion.complete
+        # A word alone, such as “works”, chooses no question.
+        is_complete = suggestion is None or (suggestion.complete and bool(candidate.values))
         if candidate.missing or candidate.doubt or not (is_complete and _is_likely(suggestion)):
             continue
         recipe = next(recipe for recipe in turn.recipes if recipe.name == candidate.recipe)

@@ -104,6 +104,8 @@ class OfflinePlanner(Struct, frozen=True):
     macros: Callable[[], Sequence[Macro]] = tuple
     policy: Callable[[], Policy] = lambda: UNRESTRICTED
     name: str = "offline"
+    asked_last: list[str] = field(default_factory=list)
+    """The message before, if a number chooses another reading of it."""
     _known: list[VaultNames] = field(default_factory=list)
     _menus: list[Menu] = field(default_factory=list)
     """Names and menu of the last turn, which rarely change while a message is typed."""

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from obsidian_agent.agent.events import AgentEvent, Answer, NeedsInput, PlanningResult
+from obsidian_agent.agent.events import AgentEvent, Answer, NeedsInput, PlanningResult, TurnFailed
 from obsidian_agent.services.offline_answer import AnsweringPlanner, answer, is_question
 from offline_desk import Desk
 from support import MakeVault
@@ -87,6 +87,18 @@ def test_a_question_is_answered_although_a_word_has_no_part_in_it(desk: Desk) ->
     assert "Not used: “honestly”." in answer.text
 
 
+def test_a_number_chooses_another_reading_of_the_question_before(desk: Desk) -> None:
+    planner = AnsweringPlanner(desk.planner)
+    answers = [
+        planner._plan(desk.request(message))
+        for message in ("Is there a note that gladly would link to Boiler?", "2", "9")
+    ]
+    assert isinstance(answers[0], Answer), answers[0]
+    assert "Or did you mean: 2. " in answers[0].text, answers[0].text
+    assert isinstance(answers[1], Answer), answers[1]
+    assert isinstance(answers[2], TurnFailed)
+
+
 def test_a_word_that_limits_is_not_passed_over(desk: Desk) -> None:
     assert isinstance(planned(desk, "show all notes without tags, but not honest?"), NeedsInput)
 
@@ -107,6 +119,8 @@ BAND = {
     "Plans/Shed.md": "---\nstatus: finished\n---\n",
     "Rollen/Erika.md": "---\neintritt: 2015-04-01\n---\n",
     "Jobs.md": "- [ ] call #band\n- [ ] wait\n- [x] sleep #band\n",
+    "书/围城.md": "---\n状态: 未读\n---\n",
+    "书/活着.md": "---\n状态: 已读\n---\n",
     "映画/羅生門.md": "---\n監督: 黒澤明\n---\n",
     "映画/東京物語.md": "---\n監督: 小津安二郎\n評価: 4\n---\n",
 }
@@ -147,6 +161,8 @@ QUESTIONS = [
     ("which plans are not finished?", "notes in Plans not with status finished: 1"),
     ("welche Plans sind nicht abgeschlossen?", "notes in Plans not with status finished: 1"),
     ("哪些 Plans 还没有完成？", "notes in Plans not with status finished: 1"),
+    ("哪些书还没读？", "notes in 书 with 状态 未读: 1"),
+    ("哪些书已经读完了？", "notes in 书 with 状态 已读: 1"),
     ("which notes are mentioned in Kitchen?", "notes linked from Kitchen: 1"),
     ("which notes mention Tin Roof?", "notes that link to Tin Roof: 3"),
     ("who wrote Harbour?", "writer of Harbour: Nina Castro"),
