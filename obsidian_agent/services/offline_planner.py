@@ -340,6 +340,8 @@ class OfflineTurn(Struct, frozen=True, dict=True):
         possible = [reading for reading in ranked if not self._unmet(reading[0])] or ranked
         offered = [one for one in possible if not self._is_off(one[0], possible)]
         useful = sorted(offered, key=lambda reading: _is_outdone(reading[0], offered))
+        if useful and _explains_all(useful[0][0]):
+            useful = [one for one in useful if not (one[0].missing and one[0].unused)]
         if self._takes_model:
             useful = [(one, by) for one, by in useful if not (one.missing or one.doubt)]
         return _deletes_last(useful[:MAX_SUGGESTIONS], self.request.message)
@@ -647,6 +649,11 @@ def _deletes_last(
 def _names_verb(message: str, candidate: Candidate) -> bool:
     verb = words(candidate.title)[0]
     return any(verb in word.senses for word in tokens(message))
+
+
+def _explains_all(candidate: Candidate) -> bool:
+    """Return True for one that could run at once, and leaves no word of the message unused."""
+    return not (candidate.missing or candidate.unused or candidate.unknown or candidate.fails)
 
 
 def _is_outdone(

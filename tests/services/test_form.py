@@ -142,7 +142,9 @@ def test_the_plan_is_computed_from_exactly_the_displayed_values(
         }
         if active is not None or all(text != ACTIVE for text in recipe.defaults.values()):
             assert world.plan(recipe, texts) == plan, recipe.name
-        assert (ACTIVE in str(plan["steps"])) == (THIS_NOTE in displayed.values()), recipe.name
+        if recipe.answer is None:
+            is_open_note = ACTIVE in str(plan["steps"])
+            assert is_open_note == (THIS_NOTE in displayed.values()), recipe.name
 
 
 def test_each_option_and_each_optional_value_holds_as_it_is_displayed(
