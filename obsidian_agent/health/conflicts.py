@@ -11,6 +11,7 @@ from obsidian_agent.health.digests import Digests
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
 from obsidian_agent.health.merge import Merged, common_base, is_same_text, merge_texts
 from obsidian_agent.health.names import has_placeholder, names_also
+from obsidian_agent.health.notes import writing
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.frontmatter.properties import edit_properties, read_properties
 from obsidian_agent.vault.paths.path import VaultPath
@@ -65,13 +66,11 @@ def _without_marks(survey: VaultSurvey, note: VaultPath) -> Repair | None:
         text = decode(data, note.text)
     except VaultError:
         return None
-    choices = []
-    for side, title in _SIDES.items():
-        content = resolved(text, side)
-        # In a plan, a placeholder in the text would be taken for a reference.
-        if not has_placeholder(content):
-            args = {"path": note.text, "content": content, "ifMatch": content_hash(data)}
-            choices.append(RepairChoice(title, (RepairStep("vault.writeFile", args),)))
+    choices = [
+        choice
+        for side, title in _SIDES.items()
+        if (choice := writing(note, data, resolved(text, side), title)) is not None
+    ]
     return Repair(tuple(choices)) if choices else None
 
 

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.health.digests import Digests
-from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep, excerpt
-from obsidian_agent.health.names import has_placeholder
+from obsidian_agent.health.finding import HealthFinding, Repair, excerpt
+from obsidian_agent.health.notes import writing
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.frontmatter import yaml_splice
 from obsidian_agent.vault.frontmatter.properties import (
@@ -20,9 +20,7 @@ from obsidian_agent.vault.frontmatter.properties import (
 )
 from obsidian_agent.vault.frontmatter.yaml_scalars import Quote, write_text
 from obsidian_agent.vault.frontmatter.yaml_splice import Layout, Splice
-from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.text import decode, newline_of, split_lines
-from obsidian_agent.vault.views.changes import content_hash
 
 _LINE: Final = re.compile(
     r"(?P<indent>[ \t]*)(?P<dashes>(?:-[ \t]+)*)"
@@ -104,7 +102,8 @@ def invalid_properties(survey: VaultSurvey, digests: Digests) -> Iterator[Health
         repair = None
         if problem.mended is not None:
             content = text[:start] + problem.mended.block + text[end:]
-            repair = _writing(note, data, content, problem.mended.title)
+            choice = writing(note, data, content, problem.mended.title)
+            repair = Repair((choice,)) if choice is not None else None
         yield HealthFinding(
             kind="invalid-properties",
             path=note.text,
@@ -114,13 +113,6 @@ def invalid_properties(survey: VaultSurvey, digests: Digests) -> Iterator[Health
             evidence=problem.evidence,
             repair=repair,
         )
-
-
-def _writing(note: VaultPath, data: bytes, content: str, title: str) -> Repair | None:
-    if has_placeholder(content):
-        return None
-    args = {"path": note.text, "content": content, "ifMatch": content_hash(data)}
-    return Repair((RepairChoice(title, (RepairStep("vault.writeFile", args),)),))
 
 
 def _unreadable(block: str, reason: str) -> _Problem:

@@ -12,13 +12,18 @@ from obsidian_agent.errors import PathRefused, Problem, VaultError
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
 from obsidian_agent.health.name_evidence import LostLink, NameEvidence, attachment_key
 from obsidian_agent.health.names import has_placeholder
+from obsidian_agent.health.notes import writing
 from obsidian_agent.health.survey import VaultSurvey
+from obsidian_agent.vault.index.digest import HAS_LINKS_IN_ROWS
 from obsidian_agent.vault.links.graph import links_where, means_note, unresolved_name
 from obsidian_agent.vault.links.resolve import file_name, is_relative, link_key, target_name
 from obsidian_agent.vault.links.spelling import folder_fits, spelling_key
+from obsidian_agent.vault.markdown.note import links_in
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
+from obsidian_agent.vault.text import Edit, apply
 
 _MAX_CHOICES: Final = 5
+_PIPED: Final = re.compile(rb"\[\[[^\[\]|\\\n]+(\|)[^\[\]|\n]*\]\]")
 _FILE_SUFFIX: Final = re.compile(r"\.[A-Za-z]{2,5}")
 
 
@@ -31,6 +36,44 @@ def unresolved_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
             yield _unresolved(evidence, lost)
         else:
             yield _missing_attachment(evidence, lost)
+    yield from _cut_links(survey)
+
+
+def _cut_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
+    """Yield the notes with links in tables whose `|` ends the cell, once for each note."""
+    for note in survey.notes:
+        if not survey.facts[note].digest.flags & HAS_LINKS_IN_ROWS:
+            continue
+        data = survey.index.text(note)
+        if isinstance(data, Problem):
+            continue
+        known = {link.start for link in links_in(data)}
+        pipes = [match for match in _PIPED.finditer(data) if match.start() not in known]
+        links = {link.start for link in links_in(_with_backslashes(data, pipes))}
+        # In code, the backslash makes no link either.
+        cut = [match for number, match in enumerate(pipes) if match.start() + number in links]
+        if cut:
+            yield _cut(note, data, cut)
+
+
+def _with_backslashes(data: bytes, pipes: Sequence[re.Match[bytes]]) -> bytes:
+    return apply(data, [Edit(match.start(1), match.start(1), b"\\") for match in pipes])
+
+
+def _cut(note: VaultPath, data: bytes, cut: Sequence[re.Match[bytes]]) -> HealthFinding:
+    written = cut[0][0].decode("utf-8", "replace")
+    content = _with_backslashes(data, cut).decode("utf-8", "replace")
+    choice = writing(note, data, content, "Write \\| in these links")
+    more = f", and so are {len(cut) - 1} more" if len(cut) > 1 else ""
+    return HealthFinding(
+        kind="unresolved-link",
+        path=note.text,
+        line=data.count(b"\n", 0, cut[0].start()) + 1,
+        subject=written,
+        text=f"“{written}” is cut off{more}: in a table, | ends the cell.",
+        evidence="in a table, a link with a text of its own is written with \\|",
+        repair=Repair((choice,)) if choice is not None else None,
+    )
 
 
 def _lost_links(survey: VaultSurvey) -> Iterator[LostLink]:

@@ -17,10 +17,11 @@ from obsidian_agent.health.finding import (
     excerpt,
     note_count,
 )
-from obsidian_agent.health.names import has_date
+from obsidian_agent.health.names import has_date, has_placeholder
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.index.digest import DueTask
 from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.views.changes import content_hash
 
 
 def empty_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
@@ -47,6 +48,17 @@ def delete(note: VaultPath) -> RepairChoice:
     """Return the choice to delete a file."""
     step = RepairStep("vault.delete", {"path": note.text})
     return RepairChoice(f"Delete {note.text}", (step,))
+
+
+def writing(note: VaultPath, data: bytes, content: str, title: str) -> RepairChoice | None:
+    """Return the choice to write a note that holds `data` now, or None if no plan can.
+
+    In a plan, a placeholder in the text would be taken for a reference.
+    """
+    if has_placeholder(content):
+        return None
+    args = {"path": note.text, "content": content, "ifMatch": content_hash(data)}
+    return RepairChoice(title, (RepairStep("vault.writeFile", args),))
 
 
 def stale_notes(survey: VaultSurvey) -> Iterator[HealthFinding]:

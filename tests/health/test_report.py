@@ -272,6 +272,18 @@ def test_files_of_one_name_are_told_apart_by_their_paths(found: Examine) -> None
     ]
 
 
+def test_a_link_that_a_table_cuts_off_gets_a_backslash(found: Examine) -> None:
+    table = "| a | b |\n|---|---|\n"
+    rows = "| [[B|x]] | [[B]] |\n| [[B\\|ü]] | ü [[B|y]] `[[B|x]]` |\n\n[[B|z]]\n"
+    code = f"```\n{table}{rows}```\n"
+    files = {"A.md": table + rows, "B.md": code + "[[A]]", "C.md": f"[[A]]\n{table}| [[B]] | x |"}
+    (finding,) = found(files, "unresolved-link")
+    assert (finding.path, finding.line) == ("A.md", 3)
+    assert finding.repair is not None
+    content = finding.repair.choices[0].steps[0].args["content"]
+    assert content == table + rows.replace("[[B|x]] |", "[[B\\|x]] |").replace("B|y", "B\\|y")
+
+
 def test_a_name_is_clear_in_its_own_folder_and_for_a_note_of_the_root(found: Examine) -> None:
     files = {
         "X/Index.md": "",

@@ -41,6 +41,9 @@ MAY_LACK_FENCE: Final = 64
 SPELLS_TAGS: Final = 128
 """Flag of a note with a tag in more than one spelling."""
 
+HAS_LINKS_IN_ROWS: Final = 256
+"""Flag of a note with wikilinks and lines that begin as rows of a table."""
+
 MIN_PROSE: Final = 20
 """Characters without headings and empty list items below which equal texts mean nothing."""
 
@@ -90,6 +93,7 @@ def digest(data: bytes, *, spells_tags: bool = False) -> TextDigest:
     is_line = b"\n" not in body and body[:1] in (b"", b"#")
     flags |= MAY_BE_EMPTY if is_line else 0
     flags |= HAS_PLACEHOLDERS if b"{{" in data or b"<%" in data else 0
+    flags |= HAS_LINKS_IN_ROWS if b"[[" in body and b"|" in body and b"\n|" in b"\n" + body else 0
     flags |= MAY_LACK_FENCE if not start and body.startswith(b"--") else 0
     flags |= HAS_MARKS if all(mark in data for mark in _CONFLICT_MARKS) else 0
     return TextDigest(flags, crc32(body), _pieces(body), _due_tasks(data))
