@@ -36,10 +36,10 @@ def unresolved_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
             yield _unresolved(evidence, lost)
         else:
             yield _missing_attachment(evidence, lost)
-    yield from _cut_links(survey)
+    yield from _ended_links(survey)
 
 
-def _cut_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
+def _ended_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
     """Yield the notes with links in tables whose `|` ends the cell, once for each note."""
     for note in survey.notes:
         if not survey.facts[note].digest.flags & HAS_LINKS_IN_ROWS:
@@ -51,24 +51,24 @@ def _cut_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
         pipes = [match for match in _PIPED.finditer(data) if match.start() not in known]
         links = {link.start for link in links_in(_with_backslashes(data, pipes))}
         # In code, the backslash makes no link either.
-        cut = [match for number, match in enumerate(pipes) if match.start() + number in links]
-        if cut:
-            yield _cut(note, data, cut)
+        ended = [match for number, match in enumerate(pipes) if match.start() + number in links]
+        if ended:
+            yield _ended_link(note, data, ended)
 
 
 def _with_backslashes(data: bytes, pipes: Sequence[re.Match[bytes]]) -> bytes:
     return apply(data, [Edit(match.start(1), match.start(1), b"\\") for match in pipes])
 
 
-def _cut(note: VaultPath, data: bytes, cut: Sequence[re.Match[bytes]]) -> HealthFinding:
-    written = cut[0][0].decode("utf-8", "replace")
-    content = _with_backslashes(data, cut).decode("utf-8", "replace")
+def _ended_link(note: VaultPath, data: bytes, ended: Sequence[re.Match[bytes]]) -> HealthFinding:
+    written = ended[0][0].decode("utf-8", "replace")
+    content = _with_backslashes(data, ended).decode("utf-8", "replace")
     choice = writing(note, data, content, "Write \\| in these links")
-    more = f", and so are {len(cut) - 1} more" if len(cut) > 1 else ""
+    more = f", and so are {len(ended) - 1} more" if len(ended) > 1 else ""
     return HealthFinding(
         kind="unresolved-link",
         path=note.text,
-        line=data.count(b"\n", 0, cut[0].start()) + 1,
+        line=data.count(b"\n", 0, ended[0].start()) + 1,
         subject=written,
         text=f"“{written}” is cut off{more}: in a table, | ends the cell.",
         evidence="in a table, a link with a text of its own is written with \\|",

@@ -6,9 +6,11 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from functools import cached_property
-from typing import Final
+from sys import intern
+from typing import Any, Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from obsidian_agent.health.conflict_names import ConflictCopy, copies_among
 from obsidian_agent.health.texts import is_form
@@ -132,7 +134,7 @@ class VaultSurvey:
     @cached_property
     def facts(self) -> dict[VaultPath, Facts]:
         """The facts of every note and canvas."""
-        return {source: self.index.facts(source) for source in self.sources}
+        return {source: _with_shared_texts(self.index.facts(source)) for source in self.sources}
 
     @cached_property
     def targets(self) -> dict[VaultPath, dict[str, VaultPath | None]]:
@@ -169,6 +171,26 @@ class VaultSurvey:
     def is_linkable(self, file: VaultPath) -> bool:
         """Return whether a file is neither a template nor a conflict copy."""
         return file not in self.templates and file not in self.copies
+
+
+def _with_shared_texts(facts: Facts) -> Facts:
+    """Return facts in which equal texts of different notes are one object, for less memory."""
+    return replace(
+        facts,
+        tags=tuple(map(intern, facts.tags)),
+        targets=tuple(map(intern, facts.targets)),
+        properties={intern(name): _shared(value) for name, value in facts.properties.items()},
+    )
+
+
+def _shared(value: Any) -> Any:
+    match value:
+        case str():
+            return intern(value)
+        case list():
+            return [*map(_shared, value)]
+        case _:
+            return value
 
 
 def _template_folder(note: VaultPath) -> str:
