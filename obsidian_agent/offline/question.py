@@ -53,7 +53,7 @@ QUESTION_WORDS: Final = frozenset(
 """The stems of the words that say what is asked."""
 _WHICH: Final = frozenset({"which", "what", "when", "count"})
 _ASKS_FOR: Final = _WHICH | {"find", "list", "show"}
-_MEASURES: Final[tuple[tuple[frozenset[str], Measure], ...]] = (
+MEASURES: Final[tuple[tuple[frozenset[str], Measure], ...]] = (
     (frozenset({"averag"}), "average"),
     (frozenset({"lowest", "fewer", "least", "oldest"}), "lowest"),
     (frozenset({"highest", "most", "more", "longest", "newest"}), "highest"),
@@ -92,7 +92,7 @@ _YEARS: Final = range(1000, 2200)
 _PARTS: Final = unicode_expression(r"[\s_-]+|(?<=\p{Ll})(?=\p{Lu})")
 """The borders in the name of a property: `warranty_until`, `dateRead`."""
 _AFTER: Final = frozenset({"nach", "after"})
-_MEASURING: Final = MEASURED.union(*(senses for senses, _ in _MEASURES)) - {"count", "more"}
+_MEASURING: Final = MEASURED.union(*(senses for senses, _ in MEASURES)) - {"count", "more"}
 """The senses of words that measure or compare notes."""
 _LENGTHS: Final = frozenset({"duration", "page"})
 _DENIED: Final = unicode_expression("没有?|还没|不")
@@ -566,7 +566,7 @@ class _Reading:
             if not (is_within(word, self.used) or word.start == end)  # “phone number”
         )
         spoken = frozenset[str]().union(*(word.senses for word in words))
-        measures = (measure for senses, measure in _MEASURES if senses & spoken)
+        measures = (measure for senses, measure in MEASURES if senses & spoken)
         return next(measures, None)
 
     def _values(self, match: NameMatch | None) -> PropertyQuery | None:

@@ -101,13 +101,16 @@ def answer(planner: OfflinePlanner, request: PlanRequest) -> PlanningResult:
             return answered
     if request.params or (not is_question(request.message) and _is_instruction(planner, request)):
         return verdict
+    from obsidian_agent.services.passages import from_passages
+    from obsidian_agent.services.table_answer import from_table
+
+    if row := from_table(turn.around, request.message):
+        return row
     if reading := _from_readings(turn):
         return reading
     doubtful = _answered(turn, question) if question is not None else None
     if doubtful is not None and doubtful.sources:
         return doubtful
-    from obsidian_agent.services.passages import from_passages
-
     templates = request.context.notes.templates
     passages = from_passages(planner.view(), request.message, templates)
     return passages or doubtful or verdict

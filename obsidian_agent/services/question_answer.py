@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, assert_never
+from typing import Any, Final, TypeVar, assert_never
 
 from msgspec import Struct
 
@@ -15,6 +15,7 @@ from obsidian_agent.offline.names import Surroundings, display_text
 from obsidian_agent.offline.note_set import NoteSet
 from obsidian_agent.offline.question import (
     DayQuery,
+    Measure,
     NoteQuery,
     Order,
     Part,
@@ -31,6 +32,7 @@ from obsidian_agent.tools.search.conditions import day_of
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 from obsidian_agent.vault.text import decode
 
+T = TypeVar("T")
 _Result = tuple[str, str, Sequence[str], Sequence[str]]
 """The query in words, the number or value, the lines, and the paths of their notes."""
 MAX_LINES: Final = 200
@@ -154,13 +156,13 @@ class _Query(Struct, frozen=True):
         having.sort(key=lambda pair: sort_key(pair[1]) or (), reverse=are_numbers)
         title = f"{query.property} of {self.notes.text()}"
         if query.measure == "values":
-            measured = having
+            counted = having
             answer = value_text(having[0][1]) if len(having) == 1 else f"{len(having)}"
         else:
             title = f"{query.measure}{' of' if query.measure == 'sum' else ''} {title}"
-            measured, answer = _measured(having, query.measure)
-        lines = [f"- {path.text}: {value_text(value)}" for path, value in measured]
-        return title, answer, lines, [path.text for path, _ in measured]
+            counted, answer = measured(having, query.measure)
+        lines = [f"- {path.text}: {value_text(value)}" for path, value in counted]
+        return title, answer, lines, [path.text for path, _ in counted]
 
     def tasks(self, query: TaskQuery) -> _Result:
         """List the tasks in the notes."""
@@ -250,10 +252,8 @@ def value_text(value: Any) -> str:
     return display_text(value) or str(value)
 
 
-def _measured(
-    having: Iterable[tuple[VaultPath, Any]], measure: str
-) -> tuple[list[tuple[VaultPath, Any]], str]:
-    """Return the notes with the values that count, and the result."""
+def measured(having: Iterable[tuple[T, Any]], measure: Measure) -> tuple[list[tuple[T, Any]], str]:
+    """Return the notes or rows with the values that count, and the result."""
     if measure in ("highest", "lowest"):
         keys = [(sort_key(value), path, value) for path, value in having]
         known = [(key, path, value) for key, path, value in keys if key is not None]
@@ -261,7 +261,7 @@ def _measured(
         best = pick((key for key, _, _ in known), default=None)
         first = [(path, value) for key, path, value in known if key == best]
         return first, value_text(first[0][1]) if first else ""
-    numbers: list[tuple[VaultPath, Decimal]] = []
+    numbers: list[tuple[T, Decimal]] = []
     for path, value in having:
         if (number := parse_number(value)) is not None:
             numbers.append((path, number))
