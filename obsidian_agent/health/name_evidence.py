@@ -33,7 +33,7 @@ _WORD: Final = re.compile(r"\w+")
 _TITLE: Final = re.compile(rb"\n# +(.+?)[ \t#]*\r?(?=\n|\Z)")
 _NOT_SIMILAR: Final = re.compile(r"\d+|[+#]+")
 _NO_WORD: Final = re.compile(r"\w*\d\w*|\w|Untitled", re.IGNORECASE)
-_SIGNS: Final = re.compile(r"(?<!\w)[-−]\d|[+#%]")
+_SIGNS: Final = re.compile(r"(?<!\w)[-−]\d|[+#%]|(?<=\d)[^\w]+(?=\d)")
 _NUMBER_OF_COPY: Final = re.compile(r"(?<=\S) ?\(\d+\)\Z")
 _SUFFIXES: Final = {".jpeg": ".jpg", ".tiff": ".tif"}
 
@@ -106,7 +106,7 @@ class NameEvidence:
             for file, alias in self._aliases.get(key, ()):
                 if not _have_other_emoji(name, alias):
                     # "Paris", an alias of "Paris (Texas)", is more likely something else.
-                    is_specific = len(_words(alias)) > 1 and not names_also(file.stem, alias)
+                    is_specific = self._is_specific(alias) and not names_also(file.stem, alias)
                     is_certain = is_specific and _fits(lost, file, alias)
                     yield Match(file, "an alias of that note", is_certain)
         if renamed := self._renamed(lost):
@@ -114,9 +114,12 @@ class NameEvidence:
         if may_be_spelled:
             for file, title in self._titles.get(key, ()):
                 is_certain = _fits(lost, file, title) and self._is_name(title, file)
-                # A title of one word, such as "Notes", is that of many notes.
-                is_certain = is_certain and ("/" in lost.link.target or len(_words(name)) > 1)
+                is_certain = is_certain and ("/" in lost.link.target or self._is_specific(name))
                 yield Match(file, "the title in that note", is_certain)
+
+    def _is_specific(self, name: str) -> bool:
+        """Return whether a name has several words, and is not the beginning of longer names."""
+        return len(_words(name)) > 1 and not self._longer_names(name)
 
     def similar(self, lost: LostLink) -> list[VaultPath]:
         """Return notes with a similar name or alias, which are never more than candidates."""
@@ -136,11 +139,14 @@ class NameEvidence:
             key, by_name.keys(), scorer=fuzz.ratio, score_cutoff=80, limit=_MAX_SIMILAR
         )
         similar = [own for own, _, _ in matches if _may_be_misspelled(key, own)]
-        files = [*self._longer_names(name), *(file for own in similar for file in by_name[own])]
+        longer = self._longer_names(name)
+        files = [file for own in similar for file in by_name[own]]
+        # A word that many names begin with means none of them.
+        files = longer + files if len(longer) <= _MAX_SIMILAR else files
         return [file for file in dict.fromkeys(files) if not _have_other_emoji(name, file.stem)]
 
     def _longer_names(self, name: str) -> list[VaultPath]:
-        """Return the notes whose names begin with a name and say more, if they are not many."""
+        """Return the notes whose names begin with a name and say more."""
         beginning = name.casefold()
         start = bisect_left(self._stems, (beginning,))
         longer = []
@@ -149,7 +155,7 @@ class NameEvidence:
                 break
             if re.match(r"[^\w+#]", stem[len(beginning) :]):
                 longer.append(note)
-        return longer if len(longer) <= _MAX_SIMILAR else []
+        return longer
 
     @cached_property
     def attachments(self) -> dict[str, list[VaultPath]]:

@@ -121,6 +121,7 @@ UNCERTAIN = {
     "AI": {"Machines.md": "---\naliases: [AI]\n---\n"},
     "Big Sur": {"Big Sur (film).md": "---\naliases: [Big Sur]\n---\n"},
     "Budget 2025": {"Budget.md": "# Budget 2025\n"},
+    "Plan 10.11": {"Plan 10-11.md": ""},
 }
 
 
@@ -147,6 +148,15 @@ def test_another_name_is_not_offered(found: Examine, name: str) -> None:
     files = {"A.md": f"[[{name}]]", f"{OTHERS[name]}.md": alias}
     (finding,) = found(files, "unresolved-link", templates="Templates")
     assert not any("→" in title for title in repairs(finding)[1])
+
+
+@pytest.mark.parametrize("text", ["---\naliases: [Big Sur]\n---\n", "# Big Sur\n"])
+def test_an_alias_or_title_that_longer_names_begin_with_is_a_question(
+    found: Examine, text: str
+) -> None:
+    files = {"A.md": "[[Big Sur]]", "n1.md": text, "Big Sur (film).md": ""}
+    (finding,) = found(files, "unresolved-link")
+    assert repairs(finding)[0] is False
 
 
 def test_a_name_with_other_numbers_is_not_offered(found: Examine) -> None:
