@@ -23,7 +23,7 @@ from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 from obsidian_agent.vault.text import Edit, apply
 
 _MAX_CHOICES: Final = 5
-_PIPED: Final = re.compile(rb"\[\[[^\[\]|\\\n]+(\|)[^\[\]|\n]*\]\]")
+_PIPED: Final = re.compile(rb"!?\[\[[^\[\]|\\\n]+(\|)[^\[\]|\n]*\]\]")
 _FILE_SUFFIX: Final = re.compile(r"\.[A-Za-z]{2,5}")
 
 
@@ -64,13 +64,13 @@ def _ended_link(note: VaultPath, data: bytes, ended: Sequence[re.Match[bytes]]) 
     written = ended[0][0].decode("utf-8", "replace")
     content = _with_backslashes(data, ended).decode("utf-8", "replace")
     choice = writing(note, data, content, "Write \\| in these links")
-    more = f", and so are {len(ended) - 1} more" if len(ended) > 1 else ""
+    are = f"and {len(ended) - 1} more are" if len(ended) > 1 else "is"
     return HealthFinding(
         kind="unresolved-link",
         path=note.text,
         line=data.count(b"\n", 0, ended[0].start()) + 1,
         subject=written,
-        text=f"“{written}” is cut off{more}: in a table, | ends the cell.",
+        text=f"“{written}” {are} cut off: in a table, | ends the cell.",
         evidence="in a table, a link with a text of its own is written with \\|",
         repair=Repair((choice,)) if choice is not None else None,
     )

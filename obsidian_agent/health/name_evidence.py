@@ -7,7 +7,7 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import Final
@@ -118,7 +118,7 @@ class NameEvidence:
                 yield Match(file, "the title in that note", is_certain)
 
     def _is_specific(self, name: str) -> bool:
-        """Return whether a name has several words, and is not the beginning of longer names."""
+        """Return whether a name has several words, and is not a part of longer names."""
         return len(_words(name)) > 1 and not self._longer_names(name)
 
     def similar(self, lost: LostLink) -> list[VaultPath]:
@@ -146,15 +146,11 @@ class NameEvidence:
         return [file for file in dict.fromkeys(files) if not _have_other_emoji(name, file.stem)]
 
     def _longer_names(self, name: str) -> list[VaultPath]:
-        """Return the notes whose names begin with a name and say more."""
+        """Return the notes whose names begin with a name, or end with one of several words."""
         beginning = name.casefold()
-        start = bisect_left(self._stems, (beginning,))
-        longer = []
-        for stem, note in islice(self._stems, start, start + _MAX_LONGER):
-            if not stem.startswith(beginning):
-                break
-            if re.match(r"[^\w+#]", stem[len(beginning) :]):
-                longer.append(note)
+        longer = [*_with_beginning(self._stems, beginning)]
+        if len(_words(name)) > 1:
+            longer += _with_beginning(self._reversed_stems, beginning[::-1])
         return longer
 
     @cached_property
@@ -196,6 +192,10 @@ class NameEvidence:
     def _stems(self) -> list[tuple[str, VaultPath]]:
         """The names of the notes without case, sorted, with the notes."""
         return sorted((note.stem.casefold(), note) for note in self.survey.linkable)
+
+    @cached_property
+    def _reversed_stems(self) -> list[tuple[str, VaultPath]]:
+        return sorted((stem[::-1], note) for stem, note in self._stems)
 
     @cached_property
     def _titles(self) -> dict[str, list[tuple[VaultPath, str]]]:
@@ -271,6 +271,16 @@ class NameEvidence:
         except PathRefused:
             return None
         return entry.path if entry is not None and entry.kind == "file" else None
+
+
+def _with_beginning(stems: Sequence[tuple[str, VaultPath]], beginning: str) -> Iterator[VaultPath]:
+    """Yield the notes of sorted names that begin with the words of another one."""
+    start = bisect_left(stems, (beginning,))
+    for stem, note in islice(stems, start, start + _MAX_LONGER):
+        if not stem.startswith(beginning):
+            break
+        if re.match(r"[^\w+#]", stem[len(beginning) :]):
+            yield note
 
 
 def attachment_keys(name: str) -> set[str]:

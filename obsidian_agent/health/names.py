@@ -11,15 +11,17 @@ _PLACEHOLDER: Final = re.compile(r"\{\{|<%|\$\{|\$(?:steps|vars)\b")
 _WEEK: Final = r"K?W ?\d{2}"
 _PERIOD: Final = (
     rf"\d{{1,2}}([-./])\d{{1,2}}\1\d{{4}}"
-    rf"|\d{{4}}(?:[-./]?\d{{2}}(?:[-./]?\d{{2}})?|[-./ ]?{_WEEK}(?:[-./]?\d{{2}})?)"
+    rf"|\d{{4}}(?:[-./]?\d{{2}}(?:[-./]?\d{{2}})?|[-./ ]?(?:Q[1-4]|{_WEEK}(?:[-./]?\d{{2}})?))"
     rf"|(?<![^\W_]){_WEEK}(?: \d{{4}})?"
 )
-"""A day, a week or a month. German weeks are called KW."""
+"""A day, a week, a month or a quarter. German weeks are called KW."""
 
 _PERIOD_WITHIN: Final = re.compile(rf"(?<!\d)(?:{_PERIOD})(?!\d)")
 _DATE: Final = re.compile(rf"{_PERIOD}|\d+")
 _ACCENTS: Final = re.compile(r"(?<=[A-Za-z])[\u0300-\u036f]+")
 """Of other scripts, marks make other letters."""
+_STROKES: Final = str.maketrans("łøđŁØĐ", "lodLOD")
+"""Letters with a stroke, which Unicode does not separate from them."""
 _SPELLED_OUT: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 """Letters as German and the Nordic languages write them without marks."""
 
@@ -74,4 +76,5 @@ def without_accents(text: str) -> str:
     """Return a text without the accents of Latin letters."""
     if text.isascii():
         return text
-    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
+    plain = _ACCENTS.sub("", unicodedata.normalize("NFD", text.translate(_STROKES)))
+    return unicodedata.normalize("NFC", plain)

@@ -170,6 +170,8 @@ def test_a_name_with_other_numbers_is_not_offered(found: Examine) -> None:
     [
         ("Yves Guen", ["Yves Guen (1895-1961)", "Yves Guen (1925)"], 2),
         ("Resi", ["Resi Huber", "Anna Resi"], 1),
+        ("Henrik Lund", ["Dr Henrik Lund"], 1),
+        ("Łzawiec", ["Lzawiec"], 1),
         ("Brew 44", ["Brew 044", "Brew 45"], 1),
         ("bean", ["Beans"], 1),
         ("Warfarine", ["Warfarin", "Software"], 1),
@@ -284,7 +286,7 @@ def test_files_of_one_name_are_told_apart_by_their_paths(found: Examine) -> None
 
 def test_a_link_that_a_table_cuts_off_gets_a_backslash(found: Examine) -> None:
     table = "| a | b |\n|---|---|\n"
-    rows = "| [[B|x]] | [[B]] |\n| [[B\\|ü]] | ü [[B|y]] `[[B|x]]` |\n\n[[B|z]]\n"
+    rows = "| ![[B|x]] | [[B]] |\n| [[B\\|ü]] | ü [[B|y]] `[[B|x]]` |\n\n[[B|z]]\n"
     code = f"```\n{table}{rows}```\n"
     files = {"A.md": table + rows, "B.md": code + "[[A]]", "C.md": f"[[A]]\n{table}| [[B]] | x |"}
     (finding,) = found(files, "unresolved-link")
@@ -369,6 +371,7 @@ def test_periodic_notes_templates_and_conflict_copies_need_no_links(found: Exami
         "2026-W02.md": PROSE + "W02",
         "2026-KW03.md": PROSE + "KW03",
         "KW 04 2026.md": PROSE + "KW04",
+        "2026-Q3.md": PROSE + "Q3",
         "04.10.2026.md": PROSE + "day first",
         "Journal/2026-11-03 mardi.md": PROSE + "a weekday",
         "2026-01-06.md": "Read the Other note.",
