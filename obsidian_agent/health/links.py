@@ -47,13 +47,22 @@ def _ended_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
         data = survey.index.text(note)
         if isinstance(data, Problem):
             continue
+        pipes = [match for match in _PIPED.finditer(data) if _is_below_row(data, match.start())]
+        if not pipes:
+            continue
         known = {link.start for link in links_in(data)}
-        pipes = [match for match in _PIPED.finditer(data) if match.start() not in known]
+        pipes = [match for match in pipes if match.start() not in known]
         links = {link.start for link in links_in(_with_backslashes(data, pipes))}
         # In code, the backslash makes no link either.
         ended = [match for number, match in enumerate(pipes) if match.start() + number in links]
         if ended:
             yield _ended_link(note, data, ended)
+
+
+def _is_below_row(data: bytes, position: int) -> bool:
+    """Return whether a row of a table begins in the same paragraph."""
+    paragraph = data[data.rfind(b"\n\n", 0, position) + 1 : position]
+    return paragraph.startswith(b"|") or b"\n|" in paragraph
 
 
 def _with_backslashes(data: bytes, pipes: Sequence[re.Match[bytes]]) -> bytes:
