@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
-from obsidian_agent.health.names import has_date, is_date
+from obsidian_agent.health.names import has_date, is_date, names_also
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.health.texts import TITLE, is_empty
 from obsidian_agent.vault.links.mentions import mention_pattern, with_links
@@ -202,7 +202,8 @@ class _Mentions:
         text = _text(data)
         notes = {source}
         for name in sorted(candidates, key=_by_length):
-            if name.note in notes:
+            # In "Invalid dates in rules", "invalid dates" is a part of its own subject.
+            if name.note in notes or names_also(source.stem, name.text):
                 continue
             if mentioned := self._mentioned(name, text):
                 notes.add(name.note)

@@ -403,6 +403,7 @@ def test_a_mention_that_cannot_become_a_link_is_not_proposed(found: Examine) -> 
     files = {
         "Graph theory.md": PROSE,
         "A.md": "# Graph theory\n`graph theory`\n[graph theory](https://example.org)\n[[B]]",
+        "Modern graph theory.md": "About modern graph theory. [[B]]",
         "B.md": PROSE,
     }
     (finding,) = found(files, "unlinked-note")
