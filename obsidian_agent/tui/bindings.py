@@ -788,6 +788,14 @@ KEYS: tuple[Key, ...] = (
         priority=True,
     ),
     Key("find.page_up", "pageup", "page(-1)", "Page up", "Page up", footer=False, priority=True),
+    Key(
+        "find.choose",
+        "enter",
+        "submit",
+        "Choose",
+        "Choose the highlighted match, or accept the text",
+        display="⏎",
+    ),
     Key("confirm.yes", "y", "answer(True)", "Yes", "Yes"),
     Key("confirm.no", "n", "answer(False)", "No", "No"),
     Key(

@@ -18,7 +18,7 @@ from obsidian_agent import terminal_text
 from obsidian_agent.services.fields import Field
 from obsidian_agent.tui.action_search import Action, ranked
 from obsidian_agent.tui.bindings import bindings, key_label
-from obsidian_agent.tui.screens.dialogs import Confirm, SearchDialog
+from obsidian_agent.tui.screens.dialogs import Confirm, SearchDialog, SearchEntry
 from obsidian_agent.tui.screens.json_editor import JsonEditor
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.prompt import LineEntry
@@ -80,7 +80,7 @@ class Actions(SearchDialog[str]):
         self._macros: Sequence[Macro] = ()
 
     def body(self) -> ComposeResult:
-        yield LineEntry(self._query, placeholder="Type to filter", compact=False)
+        yield SearchEntry(self._query, placeholder="Type to filter", compact=False)
         yield ChoiceList([], empty=" No matching action. Describe the task in a message instead.")
 
     def on_mount(self) -> None:

@@ -18,7 +18,7 @@ from textual.worker import Worker, WorkerState
 
 from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tui.bindings import HELP, bindings
+from obsidian_agent.tui.bindings import HELP, binding, bindings
 from obsidian_agent.tui.diff_lines import Diff
 from obsidian_agent.tui.report_lines import Line
 from obsidian_agent.tui.widgets.diff import DiffView, Page, TurnPage
@@ -189,10 +189,16 @@ class Confirm(Modal[bool]):
         self.dismiss(yes)
 
 
+class SearchEntry(LineEntry):
+    """The search box of a dialog."""
+
+    BINDINGS = [binding("find.choose", "Choose")]
+
+
 class SearchDialog(Modal[R]):
     """A search box above a list of matches. Dismisses with the chosen row, of a choice its key."""
 
-    BINDINGS = bindings("find")
+    BINDINGS = bindings("find", without=("find.choose",))
     AUTO_FOCUS = "LineEntry"
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -234,7 +240,7 @@ class Pick(SearchDialog[str]):
         self._typed = typed
 
     def body(self) -> ComposeResult:
-        yield LineEntry(self._typed, placeholder="Type to filter", compact=False)
+        yield SearchEntry(self._typed, placeholder="Type to filter", compact=False)
         yield ChoiceList([], empty=self._empty)
 
     def on_mount(self) -> None:
@@ -261,16 +267,28 @@ class Pick(SearchDialog[str]):
             self.dismiss(event.value.strip())
 
 
+class SecretEntry(LineEntry):
+    """A text that is not shown."""
+
+    BINDINGS = [binding("find.choose", "Save")]
+
+
 class Secret(Modal[str]):
     """A masked input. Dismisses with the typed text, which may be empty."""
 
     AUTO_FOCUS = "LineEntry"
 
     def body(self) -> ComposeResult:
-        yield LineEntry(password=True, compact=False)
+        yield SecretEntry(password=True, compact=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip())
+
+
+class CommentEntry(LineEntry):
+    """The text of a comment."""
+
+    BINDINGS = [binding("find.choose", "Send")]
 
 
 class Comment(Modal[str]):
@@ -286,7 +304,7 @@ class Comment(Modal[str]):
         )
 
     def body(self) -> ComposeResult:
-        yield LineEntry(compact=False)
+        yield CommentEntry(compact=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from textual.dom import DOMNode
 
 KEYS_WIDTH = 24
-"""Columns of the keys and commands, left of their descriptions."""
+"""Columns of the keys and commands, left of their descriptions, if that leaves two thirds."""
 
 
 class Help(Modal[None]):
@@ -30,7 +30,7 @@ class Help(Modal[None]):
     first.
     """
 
-    BINDINGS = bindings.bindings("find")
+    BINDINGS = bindings.bindings("find", without=("find.choose",))
     AUTO_FOCUS = "LineEntry"
 
     def __init__(self, focused_keys: Mapping[str, Collection[str]] | None = None) -> None:
@@ -70,7 +70,8 @@ class Help(Modal[None]):
         )
         words = self._query.casefold().split()
         parts: list[tuple[str, str]] = [] if words else [(f"{intro}\n", "$quiet")]
-        room = max(width - KEYS_WIDTH - 1, 16)
+        keys_width = min(KEYS_WIDTH, width // 3)
+        widths = keys_width, max(width - keys_width - 1, 16)
         for context in dict.fromkeys([*self._focused_keys, *CONTEXTS]):
             title = CONTEXTS[context]
             keys = [key for key in KEYS if key.context == context]
@@ -78,12 +79,12 @@ class Help(Modal[None]):
                 title = f"Here: {title}"
                 keys = [key for key in keys if key.id in self._focused_keys[context]]
             rows = [(format_keys(current_keys(self, key.id)), key.help) for key in keys]
-            parts += _section(title, rows, words, room)
+            parts += _section(title, rows, words, widths)
         rows = [
             (f"/{command.name} {command.hint}".rstrip(), f"{command.title}: {command.help}")
             for command in _commands()
         ]
-        parts += _section("Commands, written as a message", rows, words, room)
+        parts += _section("Commands, written as a message", rows, words, widths)
         if not parts:
             parts.append(("No key or command has these words.", "$quiet"))
         return Content.assemble(*parts).rstrip()
@@ -116,7 +117,7 @@ def focused_keys(node: DOMNode | None) -> Mapping[str, Collection[str]]:
 
 
 def _section(
-    title: str, rows: Sequence[tuple[str, str]], words: Sequence[str], room: int
+    title: str, rows: Sequence[tuple[str, str]], words: Sequence[str], widths: tuple[int, int]
 ) -> list[tuple[str, str]]:
     """Return the rows that have every word, below their title; nothing without rows."""
     matches = [
@@ -126,17 +127,19 @@ def _section(
     ]
     if not matches:
         return []
-    return [(f"\n{title}\n", "bold"), *(part for row in matches for part in _row(*row, room))]
+    return [(f"\n{title}\n", "bold"), *(part for row in matches for part in _row(*row, *widths))]
 
 
-def _row(left: str, right: str, room: int) -> list[tuple[str, str]]:
+def _row(left: str, right: str, width: int, room: int) -> list[tuple[str, str]]:
     """Return a row of a table: keys or a command on the left, its wrapped description beside it."""
-    first, *rest = textwrap.wrap(right, room)
-    gap = " " if len(left) >= KEYS_WIDTH else ""
+    lines = textwrap.wrap(right, room)
+    if len(left) >= width:
+        lines = ["", *lines]
+    first, *rest = lines
     return [
-        (f"{left:<{KEYS_WIDTH}}{gap}", "$primary"),
+        (f"{left:<{width}}", "$primary"),
         (f"{first}\n", "$foreground"),
-        *((f"{'':<{KEYS_WIDTH}}{line}\n", "$foreground") for line in rest),
+        *((f"{'':<{width}}{line}\n", "$foreground") for line in rest),
     ]
 
 

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.screens.dialogs import SearchDialog
+from obsidian_agent.tui.screens.dialogs import SearchDialog, SearchEntry
 from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
@@ -70,7 +70,7 @@ class NoteSearchDialog(SearchDialog[NoteRow]):
         self._placeholder = placeholder
 
     def body(self) -> ComposeResult:
-        yield LineEntry(self._query, placeholder=self._placeholder, compact=False)
+        yield SearchEntry(self._query, placeholder=self._placeholder, compact=False)
         yield Static("", id="found", markup=False)
         yield NoteList()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from obsidian_agent.journal.records import HistoryEntry
     from obsidian_agent.services.overview import Overview
 
-ROW_WIDTH = 64
-"""Columns of a text in the overview."""
-NO_BREAK = "\N{NO-BREAK SPACE}"
+ROW_WIDTH = 84
+"""Columns of a row of the overview."""
+LABEL_WIDTH = 10
+NARROWEST = 36
+"""Columns that the introduction is laid out for at least."""
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
@@ -159,6 +161,13 @@ class Welcome(Static):
     def on_mount(self) -> None:
         self.draw()
 
+    def on_resize(self) -> None:
+        self.draw()
+
+    @property
+    def _width(self) -> int:
+        return max(self.content_size.width, NARROWEST)
+
     def draw(self) -> None:
         """Render the text with the current keys."""
         keys = (
@@ -175,7 +184,7 @@ class Welcome(Static):
                 ("Nothing is written before you have seen and approved it.\n\n", "$quiet"),
                 *self._examples(),
                 *(piece for row in self._rows() for piece in row),
-                *(piece for key, use in keys for piece in _key_use(key, use)),
+                *_key_uses(keys, self._width),
                 (f"\n\n{self.model_notice}" if self.model_notice else "", "$quiet"),
             ).rstrip()
         )
@@ -185,7 +194,7 @@ class Welcome(Static):
         for number, example in enumerate(examples, 1):
             yield f"{number}  ", "$primary"
             yield terminal_text.line(example.sentence), "$foreground"
-            yield f"  {example.remark.replace(' ', NO_BREAK)}".rstrip() + "\n", "$quiet"
+            yield f"  {example.remark}".rstrip() + "\n", "$quiet"
         if examples:
             tab = key_label(self, "prompt.complete")
             yield f"   Press a number or {tab} to use a suggestion.\n\n", "$quiet"
@@ -194,31 +203,33 @@ class Welcome(Static):
         overview = self.overview
         if overview is None:
             return
+        width = min(self._width, ROW_WIDTH)
         vault = counted(overview.note_count, "note")
         if overview.health is not None:
             day, findings = overview.health
             vault += f" · {counted(findings, 'finding')} on {day}"
-        yield from _row("Vault", vault, "/health")
+        yield from _row("Vault", vault, "/health", width)
         sources = dict.fromkeys(plan.source or "you" for plan in overview.waiting)
         if overview.waiting:
             waiting = f"{counted(len(overview.waiting), 'plan')} from {', '.join(sources)}"
-            yield from _row("Waiting", waiting, "/plans")
+            yield from _row("Waiting", waiting, "/plans", width)
         names = [path.rpartition("/")[2].removesuffix(".md") for path in overview.recent_notes]
-        yield from _row("Recent", " · ".join(names), key_label(self, "main.open"))
-        yield from _row("Macros", " · ".join(overview.macros), key_label(self, "main.saved"))
+        yield from _row("Recent", " · ".join(names), key_label(self, "main.open"), width)
+        yield from _row("Macros", " · ".join(overview.macros), key_label(self, "main.saved"), width)
         if overview.last_run is not None:
-            run = _described(overview.last_run)
-            yield from _row("Last run", run, key_label(self, "main.history"))
+            key = key_label(self, "main.history")
+            run = _described(overview.last_run, width - LABEL_WIDTH - len(key) - 2)
+            yield from _row("Last run", run, key, width)
         yield (("\n", ""),)
 
 
-def _described(run: HistoryEntry) -> str:
+def _described(run: HistoryEntry, width: int) -> str:
     """Return the goal of a run, the number of its files and its day."""
     effects = run.effects
     files = {*effects.created, *effects.modified, *effects.deleted}
     files |= {new for _, new in effects.renamed}
     details = f"{counted(len(files), 'file')} · {run.time[:10]}{' · undone' if run.undone else ''}"
-    return f"{_clipped(run.goal, ROW_WIDTH - len(details) - 3)} · {details}"
+    return f"{_clipped(run.goal, max(width - len(details) - 3, 8))} · {details}"
 
 
 def _clipped(text: str, width: int) -> str:
@@ -226,18 +237,25 @@ def _clipped(text: str, width: int) -> str:
     return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
-def _row(label: str, text: str, key: str) -> Iterator[tuple[tuple[str, str], ...]]:
+def _row(label: str, text: str, key: str, width: int) -> Iterator[tuple[tuple[str, str], ...]]:
     if text:
         yield (
-            (f"{label:<10}", "$quiet"),
-            (_clipped(text, ROW_WIDTH), "$foreground"),
+            (f"{label:<{LABEL_WIDTH}}", "$quiet"),
+            (_clipped(text, width - LABEL_WIDTH - len(key) - 2), "$foreground"),
             (f"  {key}\n", "$primary"),
         )
 
 
-def _key_use(key: str, use: str) -> tuple[tuple[str, str], tuple[str, str]]:
-    # Words of one pair stay on one line.
-    return (key, "$primary"), (f"{NO_BREAK}{use.replace(' ', NO_BREAK)}   ", "$quiet")
+def _key_uses(keys: Iterable[tuple[str, str]], width: int) -> Iterator[tuple[str, str]]:
+    """Yield keys with what they do, in lines that break only between them."""
+    column = 0
+    for key, use in keys:
+        if column + len(key) + len(use) + 1 > width:
+            yield "\n", ""
+            column = 0
+        yield key, "$primary"
+        yield f" {use}   ", "$quiet"
+        column += len(key) + len(use) + 4
 
 
 class ChatPane(Vertical):

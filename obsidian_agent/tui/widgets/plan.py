@@ -348,7 +348,7 @@ class PlanPane(Vertical):
                 " preview again",
             )
         elif self.complete and not preview.valid:
-            status = Content.styled(f"✗ {obstacle}", "$error")
+            status = Content.styled(f"✗ {obstacle} ", "$error") + self._keys("repair", "edit")
         elif self._is_drawn and without_effect:
             status = Content.styled(f"! {obstacle} ", "$warning") + self._keys(
                 "comment", "edit", "reject"
