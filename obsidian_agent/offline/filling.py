@@ -257,6 +257,7 @@ class Filling:
     def _fill(self) -> None:
         self._take_line()
         self._take_exchange()
+        self._take_template()
         self._find_texts()
         # A folder is filled before a description of notes, which takes all that remains.
         parts: dict[str, list[Stretch]] = {}
@@ -598,7 +599,7 @@ class Filling:
         behind = _BEHIND_COLON.search(self.parsed.bare)
         prose = next((one for one in self.recipe.inputs.values() if one.kind in _PROSE), None)
         if behind is not None and prose is not None and not self._texts:
-            part = self._stretch(behind.start(1), behind.end(1))
+            part = self._without_due(self._stretch(behind.start(1), behind.end(1)))
             is_value = any(match.start < behind.start() < match.end for match in self._names)
             if not is_value and self._accept(prose, part):
                 self._use(part)
@@ -618,6 +619,29 @@ class Filling:
                     term = Term("text", text.text)
                     self._conditions.append(NoteCondition(text.start, text.end, text.text, term))
                     return
+
+    def _without_due(self, part: Stretch) -> Stretch:
+        """Return a text without the day at its end, and the words before it, that is its date."""
+        due = next((one for one in self.recipe.inputs.values() if one.kind == "date"), None)
+        ends = (day for day in self._days if part.start < day.start and day.end == part.end)
+        day = next(ends, None) if due is not None else None
+        inside = list(self.parsed.between(part.start, day.start)) if day is not None else []
+        last = len(inside)
+        while last and (inside[last - 1].is_small or inside[last - 1].senses & _WHEN):
+            last -= 1
+        if day is None or due is None or not last:
+            return part
+        self.values[due.name] = read(due, day.text, self.parsed.around)
+        self._use(self._stretch(inside[last - 1].end, day.end))
+        return self._stretch(part.start, inside[last - 1].end)
+
+    def _take_template(self) -> None:
+        """Fill the template of one note that the word before “note” names."""
+        template, spec = self.parsed.template, self.recipe.inputs.get("template")
+        if template is not None and spec is not None and "path" in self.recipe.inputs:
+            self._use(template)
+            self.values["template"] = template.text
+            self.is_known = True
 
     def _guess(self) -> None:
         """Fill the empty inputs with phrases, and remember them in `guesses`."""

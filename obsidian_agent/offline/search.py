@@ -255,6 +255,8 @@ class Menu:
             weights[parsed.predicate.text] = _stated(parsed, parsed.predicate)
         if parsed.exchange is not None:
             weights["instead"] = {"replac" if parsed.exchange.property is None else "set": 1}
+        if parsed.template is not None:
+            weights["template"] = {"templat": 1}
         verb = next(
             (one for one in spoken if not self._verbs.isdisjoint(weights.get(one.text, ()))), None
         )

@@ -415,6 +415,24 @@ class Sentence(Struct, frozen=True, dict=True):
         return inside or (anywhere if is_anywhere else None)
 
     @cached_property
+    def template(self) -> Stretch | None:
+        """The word before “note” in a template's name, as its path: “a new meeting note”."""
+        folder = f"{self.around.context.notes.templates or 'Templates'}/"
+        for word, noun in pairwise(self.tokens):
+            is_label = "note" in noun.senses and noun.text != "notes" and not word.is_small
+            if not is_label or word.senses & {"new", "daily"}:
+                continue
+            notes = (path for path in self.around.names.index.files() if path.is_note)
+            paths = [
+                path.text
+                for path in notes
+                if path.text.startswith(folder) and word.text in key_of(path.stem).split()
+            ]
+            if len(paths) == 1:
+                return Stretch(word.start, word.end, paths[0])
+        return None
+
+    @cached_property
     def exchange(self) -> ValueExchange | None:
         """The new value for an old one in the only named note, or the open one."""
         notes = [match for match in self._matches if match.of_kinds("note")]
