@@ -20,7 +20,7 @@ from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.expression import expression, unicode_expression
 from obsidian_agent.offline.days import Period
 from obsidian_agent.offline.filling import Filling
-from obsidian_agent.offline.names import NameKind
+from obsidian_agent.offline.names import Name, NameKind
 from obsidian_agent.offline.note_set import Key, NoteSet, Op, Term, note_name, plain
 from obsidian_agent.offline.recipe import QuestionKind, Recipe
 from obsidian_agent.offline.sentence import MEASURED, NameMatch, Sentence, comparing, is_within
@@ -78,7 +78,7 @@ _EXIST_TEXTS: Final = ("有没有", "吗", "ありますか", "있나요")
 _GROUPS: Final[tuple[NameKind, ...]] = ("folder", "tag", "value")
 """The kinds of names that mean several notes."""
 _HIRAGANA: Final = unicode_expression(r"\p{Hiragana}+")
-_FILLERS: Final = "still anything something ones one thing whats muss must gibt"
+_FILLERS: Final = "got still anything something ones one thing whats muss must gibt"
 _EMPTY: Final = frozenset(_FILLERS.split())
 """English words of a question that ask for nothing."""
 _SOURCES: Final = 50
@@ -215,12 +215,18 @@ class _Filling(Filling):
         """Return the names; “which books” and “books by X” are no note called “books”."""
         return super()._without_templates(
             [
-                replace(match, names=match.of_kinds(*_GROUPS) or match.names)
+                replace(match, names=match.of_kinds(*_GROUPS) or self._groups(match) or match.names)
                 if self._cue(match)[1] & _ASKS_FOR or (self._lists and match == self._all[0])
                 else match
                 for match in self._all
             ]
         )
+
+    def _groups(self, match: NameMatch) -> tuple[Name, ...]:
+        """Return the groups of which a plural name is another form: “books”, #book."""
+        known = self.parsed.around.names.inflected(match.text)
+        is_plural = stem(match.text) != match.text.casefold()
+        return tuple(name for name in known if is_plural and name.kind in _GROUPS)
 
     def _is_condition(self, match: NameMatch, first: Term, notes: Sequence[Term]) -> bool:
         """Return True for any value: a question assigns none."""
@@ -282,6 +288,13 @@ class _Reading:
         self._add_links()
         self._add_missing()
         self._add_status()
+        denied = [word for word in self.unused if word.negates]
+        if self.property is not None and denied and self.notes.terms:
+            # “Which recipes haven't got a rating”
+            name = str(self.property.of_kinds("property")[0].value)
+            self.notes = _and(self.notes, Term("property", None, "lacks", name))
+            self.property = None
+            self._use(denied[0])
         query: Query | None = self._tasks() if self.property is None else None
         if query is None:
             self._compare()
@@ -487,7 +500,8 @@ class _Reading:
         is_to_do = any(text in self.parsed.bare.casefold() for text in _TO_DO)
         if noun is None and not (is_late or is_due or undone or is_open or is_to_do):
             return None
-        values = [*self.parsed.days, *self.parsed.periods]
+        years = (one for one in self.free if one.text.isdecimal() and int(one.text[:5]) in _YEARS)
+        values = [*self.parsed.days, *self.parsed.periods, *years]
         dated = [one for one in values if not is_within(one, self.parsed.conditions)]
         if noun is not None and not (is_late or is_due or dated) and self._owns(noun):
             self.notes = _and(self.notes, Term("tasks", self._status()))
@@ -563,7 +577,8 @@ class _Reading:
         words = (
             word
             for word in self.free
-            if not (is_within(word, self.used) or word.start == end)  # “phone number”
+            # In “phone number” nothing is counted.
+            if not (is_within(word, self.used) or (word.start == end and "count" in word.senses))
         )
         spoken = frozenset[str]().union(*(word.senses for word in words))
         measures = (measure for senses, measure in MEASURES if senses & spoken)
@@ -671,6 +686,18 @@ class _Reading:
             if new := self._compared(value, op):
                 self.notes = _and(self.notes, *new)
                 self._use(compared)
+                dated = [part for part in dated if not is_within(value, [part])]
+        index = self.around.view.index
+        is_dated = any(day_of(path, index) for path in self._paths()) if dated else False
+        for part in dated:
+            if is_dated:
+                self.notes = _and(self.notes, part.term)
+                self._use(part)
+            else:  # “older than 10 years”
+                self.unused += self.parsed.between(part.start, part.end)
+        if self._order() is None:
+            left = (word for word in numbers if not is_within(word, (*covered, *self.used)))
+            self.unused += [word for word in left if word not in self.unused]
 
     def _compared(self, value: Stretch, op: Op | None) -> list[Term]:
         """Return the conditions on the property, or the day, that a value is compared with."""
@@ -741,6 +768,8 @@ class _Reading:
                 term.key not in ("note", "text") for term in self.notes.terms
             )
             if not (is_about or is_subject or is_listed) or len(word.senses) > 1 or word.negates:
+                continue
+            if word.text.isdecimal():
                 continue
             narrowed = _and(self.notes, Term("text", self.parsed.text[word.start : word.end]))
             is_named = cue is not None and cue.text in _ABOUT_WORDS and self.notes.terms

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final, TypeVar, assert_never
 
@@ -223,7 +223,7 @@ class _Query(Struct, frozen=True):
         is_one = any(term.key == "note" for term in names)
         dated: list[tuple[str, str]] = []
         for path in self.paths:
-            day = day_of(path, index)
+            day = day_of(path, index) or _first_day(index.facts(path).properties)
             if is_one:
                 dated += (
                     (f"{value} ({name})", path.text)
@@ -237,6 +237,13 @@ class _Query(Struct, frozen=True):
         which = "dates" if is_one else f"{'next' if is_next else 'last'} day"
         title = f"{which} of {self.notes.text()}"
         return title, dated[0][0] if dated else "", lines, [path for _, path in dated]
+
+
+def _first_day(properties: Mapping[str, Any]) -> date | None:
+    """Return the first property that is a day, such as `start`."""
+    texts = (str(value) for value in properties.values() if value)
+    days = (text for text in texts if _DATE.fullmatch(text))
+    return next((date.fromisoformat(text) for text in days), None)
 
 
 def _first_values(values: Sequence[str]) -> str:

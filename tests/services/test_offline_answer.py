@@ -165,6 +165,12 @@ QUESTIONS = [
     ("哪些 Plans 还没有完成？", "notes in Plans not with status finished: 1"),
     ("哪些书还没读？", "notes in 书 with 状态 未读: 1"),
     ("哪些书已经读完了？", "notes in 书 with 状态 已读: 1"),
+    ("which devices haven't got a warranty_until?", "notes in Devices without warranty_until: 1"),
+    ("what is the fee total?", "sum of fee of all notes: 850"),
+    (
+        "which tasks are due in 2026?",
+        "open tasks in all notes due from 2026-01-01 due before 2027-01-01: 2",
+    ),
     ("which items are not ordered yet?", "rows of the table in Costs with not Ordered: 1"),
     ("what does the worktop cost?", "rows of the table in Costs with Item worktop: 1,200"),
     ("what do the items cost in total?", "sum Price of rows of the table in Costs: 1340"),
