@@ -275,7 +275,6 @@ class Filling:
             if (value := self._value(spec)) is not None:
                 self.values[spec.name] = value
         self._guess()
-        self._give_up_pair()
         self._narrow()
         if "vault.delete" in self.recipe.tools:
             self.values = {
@@ -364,17 +363,6 @@ class Filling:
         }
         self.values["notes"] = NoteSet((Term("note", exchange.note),))
         self.is_known = True
-
-    def _give_up_pair(self) -> None:
-        """Give up a new property and its value, if no word of a statement says that it is one."""
-        phrase = self.guesses.get("property")
-        if self.parsed.predicate is None or phrase is None or "value" not in self.guesses:
-            return
-        label = self._label(phrase)
-        is_labelled = label is not None and "property" in label.senses
-        if not (is_labelled or _ASSIGNS.match(self.parsed.bare, phrase.end)):
-            for name in ("property", "value"):
-                del self.guesses[name], self.values[name]
 
     def _narrow(self) -> None:
         """Add the names that no input uses to the description of notes, if some notes have them."""
@@ -889,7 +877,7 @@ class Filling:
 
     def _meanings(self) -> Iterator[Sequence[NameMatch]]:
         """Yield the names, then those with another meaning of one, or without the destination."""
-        yield self._placed
+        yield self._names
         for kind in ("value", "tag"):
             for number, match in enumerate(self._names):
                 names = tuple(name for name in match.names if name.kind == kind)
@@ -900,23 +888,6 @@ class Filling:
             for match in self._names:
                 if match.of_kinds("folder") and not match.negated:
                     yield [other for other in self._names if other != match]
-
-    @property
-    def _placed(self) -> Sequence[NameMatch]:
-        """The names; if a text is missing that may hold names, those behind a preposition."""
-        missing = [
-            spec
-            for spec in self.recipe.inputs.values()
-            if spec.kind in _PROSE and spec.needed and spec.name not in self.values
-        ]
-        if not missing:
-            return self._names
-        verbs = frozenset().union(*(self._cues_of(spec) for spec in missing))
-        cues = {match.start: self.parsed.cue(match.start) for match in self._names}
-        placed = [one for one in self._names if (cue := cues[one.start]) and cue.is_small]
-        return placed or [
-            one for one in self._names if not ((cue := cues[one.start]) and cue.senses & verbs)
-        ]
 
     def _fits(self, described: NoteSet) -> bool:
         try:
