@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from msgspec.structs import replace
-from textual import _wait
+from textual import _wait, screen
 from textual.css import stylesheet
+from textual.css.model import RuleSet
 from textual.css.parse import parse
 from textual.css.tokenize import tokenize_values
 from textual.dom import DOMNode
+from textual.message_pump import MessagePump
 from textual.pilot import Pilot, WaitForScreenTimeout
 from textual.screen import Screen
 from textual.widgets import Static
@@ -75,8 +77,11 @@ WRITING_THREADS = {"opening", "rules", "vault-following", "vault-compare", "vaul
 LATE = 60.0
 """Seconds that no machine takes to handle a key."""
 
-FRAME = 0.02
-"""Seconds after which Textual has drawn a change (1/60) and followed another size (1/120)."""
+FRAME = 0.5
+"""Seconds between two frames, if the driver does not draw one before."""
+
+RESIZED = 0.01
+"""Seconds after which Textual has followed another size (1/120)."""
 
 LOOK = 0.004
 """Seconds between two looks at the app."""
@@ -90,6 +95,10 @@ assert vars(_wait).keys() >= {"SLEEP_GRANULARITY", "SLEEP_IDLE"}, (
 _wait.SLEEP_GRANULARITY, _wait.SLEEP_IDLE = 0.002, 0.001
 # Textual's pilot waits for 20 ms of an idle process, two or three times per key, and up to a second
 # while other work runs. `settle` asks the app itself.
+
+screen.UPDATE_PERIOD = FRAME  # type: ignore[misc]
+# Textual draws sixty times a second what has changed, and a busy machine draws most changes alone.
+# The driver draws when all messages are handled.
 
 
 _variables: dict[object, dict[str, Any]] = {}
@@ -114,6 +123,9 @@ def _parse_once(*source: Any, **options: Any) -> list[Any]:
 assert {"tokenize_values", "parse"} <= vars(stylesheet).keys()
 vars(stylesheet).update(tokenize_values=_tokenize_once, parse=_parse_once)
 # Textual parses its styles and ours for each app, theme and dialog, and never changes the rules.
+
+RuleSet.__hash__ = object.__hash__  # type: ignore[method-assign]
+# The same, the address, without a call of Python for each of a thousand rules and each widget.
 
 
 class Threads(ThreadPoolExecutor):
@@ -209,22 +221,36 @@ class Driver:
         """
         while True:
             await self.until(lambda: self._quiet(held))
-            await asyncio.sleep(FRAME)
-            if self._quiet(held):
+            if not self._draw():
                 return
 
+    def _draw(self) -> bool:
+        """Draw what has changed, as soon as no message waits. Return whether there was any."""
+        if any(pump.message_queue_size for pump in self._pumps()):
+            return True
+        top = self.app.screen
+        if not (
+            top._layout_required
+            or top._scroll_required
+            or top._repaint_required
+            or top._recompose_required
+            or top._dirty_widgets
+            or top._callbacks
+        ):
+            return False
+        with top._context():
+            top._on_timer_update()
+        return True
+
+    def _pumps(self) -> Iterator[MessagePump]:
+        yield self.app
+        for screen_ in self.app.screen_stack:
+            yield from screen_.walk_children(with_self=True)
+
     def _quiet(self, held: tuple[str, ...]) -> bool:
-        pumps = [
-            self.app,
-            *(
-                widget
-                for screen in self.app.screen_stack
-                for widget in screen.walk_children(with_self=True)
-            ),
-        ]
         return (
             not self._threads.busy
-            and not any(pump.message_queue_size for pump in pumps)
+            and not any(pump.message_queue_size for pump in self._pumps())
             and all(
                 worker.group in (*ASKING, *held)
                 for worker in self.app.workers
@@ -258,6 +284,7 @@ class Driver:
                 raise AssertionError(
                     f"It did not come in {PATIENCE:.0f} s. Workers: {at_work}. The screen:\n{self.screen()}"
                 )
+            self._draw()
             await asyncio.sleep(LOOK)
 
     async def finished(self) -> None:
@@ -281,6 +308,7 @@ class Driver:
     async def resize(self, width: int, height: int) -> None:
         """Give the terminal another size, and wait until the app has followed it."""
         await self.pilot.resize_terminal(width, height)
+        await asyncio.sleep(RESIZED)
         await self.settle()
 
     async def send(self, text: str) -> None:
@@ -292,13 +320,19 @@ class Driver:
         await self.settle()
 
     async def press(self, *keys: str) -> None:
-        """Look for a second, then press keys; those to a screen that opens come when it is there."""
+        """Look for a second, then press keys; those to a screen that opens come when it is there.
+
+        The effect of a key without a letter is drawn first; a text is typed at once.
+        """
         self.now += 1.0
-        for key in keys:
+        for key in keys[:-1]:
             before = self.app.screen_stack[:]
             await self.pilot.press(key)
-            if key != keys[-1] and self.app.screen_stack != before:
+            if self.app.screen_stack != before:
                 await self.settle()
+            while len(key) > 1 and self._draw():  # noqa: ASYNC110
+                await asyncio.sleep(0)
+        await self.pilot.press(keys[-1])
         await self.settle()
 
     def wait_out_grace(self) -> None:

@@ -206,8 +206,7 @@ async def test_a_diff_starts_at_its_first_change_with_both_sides_on_a_wide_scree
         assert any(
             "- an old word" in line and "+ an new word" in line for line in app.screen().split("\n")
         )
-        await app.pilot.resize_terminal(120, 30)
-        await app.settle()
+        await app.resize(120, 30)
         assert "- an old word" in app.screen()
         assert not any(
             "- an old word" in line and "+ an new word" in line for line in app.screen().split("\n")
