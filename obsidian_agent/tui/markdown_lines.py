@@ -556,9 +556,14 @@ class _Writer:
     def _code(self, token: Token) -> None:
         if token.type == "fence":
             self._line += 1
-        for row in token.content.rstrip("\n").split("\n"):
-            row = row.replace("\t", "    ")
-            self._add(Content.assemble(("▏ ", "$quiet"), (row, "$secondary")))
+        code = token.content.rstrip("\n").replace("\t", "    ")
+        rows: Sequence[Content] | None = None
+        if language := token.info.strip().partition(" ")[0]:
+            from obsidian_agent.tui.code_colors import colored_lines
+
+            rows = colored_lines(code, language)
+        for row in rows or [Content.styled(row, "$secondary") for row in code.split("\n")]:
+            self._add(Content.assemble(("▏ ", "$quiet"), row))
             self._line += 1
         self._gap()
 

@@ -131,3 +131,18 @@ def test_drawn_in_parts_it_reads_as_in_one_piece() -> None:
     parts, splitter = split(text, 1)
     drawn = "\n".join(str(render(part.text)) for part in [*parts, MarkdownPart(splitter.tail)])
     assert drawn.split() == str(render(text)).split()
+
+
+@pytest.mark.parametrize(
+    ("language", "code", "style"),
+    [
+        ("python", "return 1", "$primary"),
+        ("python", "return 1\n" * 1_000, "$secondary"),
+        ("brainfuck", "return 1", "$secondary"),
+        ("", "return 1", "$secondary"),
+    ],
+)
+def test_code_of_a_known_language_has_colors(language: str, code: str, style: str) -> None:
+    content = render(f"```{language}\n{code}\n```\n")
+    assert content.plain.startswith("▏ return 1")
+    assert any(span.style == style for span in content.spans if span.start == 2)
