@@ -32,7 +32,7 @@ _MIN_SIMILAR: Final = 6
 _WORD: Final = re.compile(r"\w+")
 _TITLE: Final = re.compile(rb"\n# +(.+?)[ \t#]*\r?(?=\n|\Z)")
 _NOT_SIMILAR: Final = re.compile(r"\d+|[+#]+")
-_NO_WORD: Final = re.compile(r"\w*\d\w*|\w|Untitled", re.IGNORECASE)
+_NO_WORD: Final = re.compile(r"(?!\d{8})\w*\d\w*|\w|Untitled", re.IGNORECASE)
 _SIGNS: Final = re.compile(r"(?<!\w)[-−]\d|[+#%]|(?<=\d)[^\w]+(?=\d)")
 _NUMBER_OF_COPY: Final = re.compile(r"(?<=\S) ?\(\d+\)\Z")
 _SUFFIXES: Final = {".jpeg": ".jpg", ".tiff": ".tif"}

@@ -112,6 +112,7 @@ UNCERTAIN = {
     "apple": {"Apple Inc.md": "---\naliases: [Apple]\n---\n"},
     "Meeting notes": {"2026-05-04 Anna.md": "# Meeting notes\n"},
     "Yearly plan": {"2026-05-04.md": "# Yearly plan\n"},
+    "To do": {"202610041200.md": "# To do\n"},
     "Data plan": {"Data-plan.md": "", "Budget.md": "---\naliases: [Data plan]\n---\n"},
     "Old name": {"P.md": "---\naliases: [Old name]\n---\n", "n1.md": "# Old name\n"},
     "Lucia": {"L. Mar.md": "---\naliases: [Lucía]\n---\n"},
