@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.health.digests import Digests
-from obsidian_agent.health.finding import HealthFinding, Repair, excerpt
+from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep, excerpt
 from obsidian_agent.health.notes import writing
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.frontmatter import yaml_splice
@@ -45,6 +45,10 @@ _TAG: Final = r"#[^\W\d_][\w/-]*"
 _TAGS_IN_COMMENT: Final = re.compile(rf"(?im)^(tags?:)[ \t]+({_TAG}(?:[ \t,]+{_TAG})*)[ \t]*$")
 _ANCHOR: Final = re.compile(r"(?<=[\s\[{,])&\S")
 _PAIRS: Final = {"[": "]", "{": "}"}
+
+
+_SINGULAR: Final = {"tag": "tags", "alias": "aliases", "cssclass": "cssclasses", "tags": "tags"}
+"""Obsidian's lists, by the names that it does not read since 1.9, and by their own."""
 
 
 class Mended(NamedTuple):
@@ -113,6 +117,46 @@ def invalid_properties(survey: VaultSurvey, digests: Digests) -> Iterator[Health
             evidence=problem.evidence,
             repair=repair,
         )
+    yield from _unread_lists(survey)
+
+
+def _unread_lists(survey: VaultSurvey) -> Iterator[HealthFinding]:
+    """Yield the properties of Obsidian's own that it does not read as they are written."""
+    for note in survey.notes:
+        values = survey.facts[note].properties
+        for name, plural in _SINGULAR.items():
+            written = values.get(name)
+            if not written or (name == plural and not _is_several_tags(written)):
+                continue
+            items = [] if name == plural else _listed(values.get(plural), plural)
+            items += [item for item in _listed(written, plural) if item not in items]
+            args: dict[str, Any] = {"path": note.text, "set": {plural: items}}
+            if name != plural:
+                args["remove"] = [name]
+            line = written if isinstance(written, str) else ", ".join(_listed(written, plural))
+            choice = RepairChoice(
+                f"{plural}: [{', '.join(items)}]", (RepairStep("vault.setFrontmatter", args),)
+            )
+            yield HealthFinding(
+                kind="invalid-properties",
+                path=note.text,
+                subject=name,
+                text=f"Obsidian reads nothing in “{excerpt(f'{name}: {line}')}”.",
+                evidence=f"it reads {plural}, as a list",
+                repair=Repair((choice,)),
+            )
+
+
+def _is_several_tags(value: Any) -> bool:
+    return isinstance(value, str) and re.search(r"[\s,]", value.strip()) is not None
+
+
+def _listed(value: Any, plural: str) -> list[str]:
+    """Return the items of a list, or of a text with several tags or classes."""
+    if not isinstance(value, str):
+        return [*map(str, value)] if isinstance(value, list) else []
+    items = [value] if plural == "aliases" else re.split(r"[\s,]+", value)
+    return [item.lstrip("#") for item in items if item.strip("#")]
 
 
 def _unreadable(block: str, reason: str) -> _Problem:

@@ -264,3 +264,27 @@ def test_properties_that_obsidian_does_not_see_are_reported(
     else:
         content = finding.repair.choices[0].steps[0].args["content"]
         assert (finding.line, content) == MISPLACED[text]
+
+
+UNREAD = {
+    "tag: garden, bees": ({"tags": ["garden", "bees"]}, ["tag"]),
+    "tags: garden, bees": ({"tags": ["garden", "bees"]}, []),
+    "tags: 'garden #bees'": ({"tags": ["garden", "bees"]}, []),
+    "alias: Smith, J.\naliases: [JS]": ({"aliases": ["JS", "Smith, J."]}, ["alias"]),
+    "cssclass: [wide]": ({"cssclasses": ["wide"]}, ["cssclass"]),
+    "tags: garden": None,
+    "tag:": None,
+}
+
+
+@pytest.mark.parametrize("block", UNREAD)
+def test_lists_that_obsidian_does_not_read_are_reported(make_vault: MakeVault, block: str) -> None:
+    findings = examined(make_vault, {"A.md": f"---\n{block}\n---\n"})
+    changes = [
+        (step.args["set"], step.args.get("remove", []))
+        for finding in findings
+        if finding.repair is not None
+        for step in finding.repair.choices[0].steps
+    ]
+    expected = UNREAD[block]
+    assert changes == ([] if expected is None else [expected])
