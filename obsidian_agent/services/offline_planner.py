@@ -652,8 +652,9 @@ def _names_verb(message: str, candidate: Candidate) -> bool:
 
 
 def _explains_all(candidate: Candidate) -> bool:
-    """Return True for one that could run at once, and leaves no word of the message unused."""
-    return not (candidate.missing or candidate.unused or candidate.unknown or candidate.fails)
+    """Return True for one that could run at once, without a doubt or an unused word."""
+    is_partial = candidate.missing or candidate.unused or candidate.unknown
+    return not (is_partial or candidate.doubts or candidate.fails)
 
 
 def _is_outdone(
