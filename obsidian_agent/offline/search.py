@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -162,7 +162,9 @@ class Menu:
         ]
         meant = [one for one in suggestions if not _removes_unsaid(parsed, one)]
         meant.sort(key=lambda one: (reads and one.recipe.answer is None, -one.score))
-        rivals = (one for one in meant[1:] if meant[0].missing and _is_equal(one, meant[0]))
+        # Where another verb comes between, it is open what is meant: “put Soup away”.
+        of_verb = takewhile(lambda one: _verb(one) == _verb(meant[0]), meant[1:])
+        rivals = (one for one in of_verb if meant[0].missing and _is_equal(one, meant[0]))
         if (rival := next(rivals, None)) is not None:
             meant.remove(rival)
             meant.insert(0, rival)
@@ -317,9 +319,12 @@ def packaged_menu() -> Menu:
 
 
 def _is_equal(one: RecipeSuggestion, other: RecipeSuggestion) -> bool:
-    """Return True for a complete suggestion with the verb and about the score of another."""
-    verbs = [words(suggestion.recipe.title)[:1] for suggestion in (one, other)]
-    return one.complete and verbs[0] == verbs[1] and one.score >= _CLOSE * other.score
+    """Return True for a complete suggestion with about the score of another."""
+    return one.complete and one.score >= _CLOSE * other.score
+
+
+def _verb(suggestion: RecipeSuggestion) -> Sequence[str]:
+    return words(suggestion.recipe.title)[:1]
 
 
 def _is_asked_for(parsed: Sentence, recipe: Recipe) -> bool:
