@@ -87,6 +87,11 @@ _CLEAR_MAJORITY: Final = 3
 _MONTHS: Final = 12
 _OTHER_NOTES: Final = "most other notes"
 _CODE: Final = re.compile(r"[\d/\\.:@_#]")
+_SECRET: Final = re.compile(
+    r"passw|passphrase|pwd|secret|token|api.?key|\bpin\b|kennwort|contrase|senha|hasł",
+    re.IGNORECASE,
+)
+"""Parts of names of properties in whose values the case counts."""
 _MIN_WORD: Final = 4
 """Letters of a word that is no unit or symbol."""
 
@@ -365,7 +370,8 @@ class _Usage:
             readings.sort(key=lambda day: day not in use.note.stem)
         elif self._numbers:
             usual = self._numbers[len(self._numbers) // 2]
-            readings.sort(key=lambda number: abs(number - usual))
+            is_whole = all(isinstance(number, int) for number in self._numbers)
+            readings.sort(key=lambda number: (is_whole and number % 1 != 0, abs(number - usual)))
 
     @cached_property
     def _numbers(self) -> list[float]:
@@ -541,6 +547,7 @@ def _value_finding(
             tuple(_renaming(name, spellings, text) for text in spellings),
             preselected=is_clear
             and same_letters
+            and _SECRET.search(name) is None
             and all(_differ_as_words(text, usual) for text in others),
         ),
     )
