@@ -158,6 +158,10 @@ def _finding(tags: Sequence[str], notes: _Notes, *, context: str = "") -> Health
     count, usual_count = sum(len(notes[tag]) for tag in others), len(notes[usual])
     same_word = len(set(map(_folded, tags))) == 1
     evidence = "they differ in case only" if same_word else "they differ in hyphens or case only"
+    if len({unicodedata.normalize("NFC", tag) for tag in tags}) == 1:
+        evidence = "they look the same, but their letters with accents are stored differently"
+    # Tags below it may differ, too.
+    has_nested = any(tag.startswith(tuple(f"{other}/" for other in others)) for tag in notes)
     counted = [f"#{tag} ({note_count(len(notes[tag]))})" for tag in (*others, usual)]
     return HealthFinding(
         kind="tag-spelling",
@@ -167,7 +171,7 @@ def _finding(tags: Sequence[str], notes: _Notes, *, context: str = "") -> Health
         evidence=f"they may be one word: {context}" if context else evidence,
         repair=Repair(
             tuple(_renaming([other for other in tags if other != tag], tag) for tag in tags),
-            preselected=same_word and usual_count >= _CLEAR_MAJORITY * count,
+            preselected=(same_word and not has_nested and usual_count >= _CLEAR_MAJORITY * count),
         ),
     )
 
