@@ -14,6 +14,7 @@ from obsidian_agent.health.names import has_placeholder, names_also
 from obsidian_agent.health.notes import writing
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.frontmatter.properties import edit_properties, read_properties
+from obsidian_agent.vault.links.spelling import spelling_key
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.changes import content_hash
@@ -23,6 +24,8 @@ _SIDES: Final[dict[Side, str]] = {
     "upper": "Keep the upper side of each conflict",
     "lower": "Keep the lower side of each conflict",
 }
+_Names = tuple[str, str]
+"""The names of a file and its copy in sentences: their paths if they have one name."""
 _MAX_MERGED: Final = 256 << 10
 """The size in bytes up to which notes are merged; larger ones would take long."""
 
@@ -103,19 +106,23 @@ class CopyMerges:
             return None
         if copy in survey.linked_files(original):
             return None  # its links would change, and with them the text to merge
-        alias = copy.stem if keep_name and not names_also(copy.stem, original.stem) else ""
+        says_more = spelling_key(copy.stem) != spelling_key(original.stem)
+        says_more = says_more and not names_also(copy.stem, original.stem)
+        alias = copy.stem if keep_name and says_more else ""
+        has_own_name = copy.name != original.name
+        names = (original.name, copy.name) if has_own_name else (original.text, copy.text)
         try:
             own, other = survey.view.read(original), survey.view.read(copy)
             if max(len(own), len(other)) > _MAX_MERGED:
                 return None
             texts = decode(own, original.text), decode(other, copy.text)
-            merged = self._merge(original, copy, *texts)
-            titles = {merged.text: _merge_title(merged, original, copy)}
+            merged = self._merge(original, names, *texts)
+            titles = {merged.text: _merge_title(merged, names)}
             if not merged.is_clean:
-                titles[texts[0]] = f"Keep {original.name} and delete {copy.name}"
-                titles[texts[1]] = f"Replace {original.name} with {copy.name}"
+                titles[texts[0]] = f"Keep {names[0]} and delete {names[1]}"
+                titles[texts[1]] = f"Replace {names[0]} with {names[1]}"
             if is_same_text(*texts):
-                titles = {texts[0]: f"Delete {copy.name}, the text is the same"}
+                titles = {texts[0]: f"Delete {names[1]}, the text is the same"}
             contents = [_with_alias(text, alias) if alias else text for text in titles]
         except ObsidianAgentError:
             return None
@@ -136,21 +143,22 @@ class CopyMerges:
             choices.append(RepairChoice(title, tuple(steps)))
         return Repair(tuple(choices), preselected=is_certain and len(choices) == 1)
 
-    def _merge(self, original: VaultPath, copy: VaultPath, own: str, other: str) -> Merged:
+    def _merge(self, original: VaultPath, names: _Names, own: str, other: str) -> Merged:
         versions = []
         for data in self._survey.settings.old_versions(original.text):
             if len(data) <= _MAX_MERGED:
                 versions.append(data.decode(errors="replace"))
         base = common_base(versions, own, other)
-        return merge_texts(own, other, base, (original.name, copy.name))
+        return merge_texts(own, other, base, names)
 
 
-def _merge_title(merged: Merged, original: VaultPath, copy: VaultPath) -> str:
+def _merge_title(merged: Merged, names: _Names) -> str:
+    original, copy = names
     if merged.is_clean:
-        return f"Merge {copy.name} into {original.name} and delete it"
+        return f"Merge {copy} into {original} and delete it"
     properties = ", with its own properties" if merged.has_other_properties else ""
     marks = ", marked where they differ" if merged.has_marks else ""
-    return f"Keep both texts in {original.name}{properties}{marks}, and delete {copy.name}"
+    return f"Keep both texts in {original}{properties}{marks}, and delete {copy}"
 
 
 def _with_alias(text: str, name: str) -> str:

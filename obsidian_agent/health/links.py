@@ -230,7 +230,12 @@ def _ambiguous(
             (
                 RepairStep(
                     "vault.retargetLinks",
-                    {"path": source.text, "from": chosen.text, "to": file.text},
+                    {
+                        "path": source.text,
+                        "from": chosen.text,
+                        "to": file.text,
+                        "keepText": True,
+                    },
                 ),
             ),
         )
