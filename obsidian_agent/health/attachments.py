@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
@@ -71,10 +72,8 @@ def _mentioned(survey: VaultSurvey, names: set[str]) -> set[str]:
     by_bytes = {name.encode("utf-8", "surrogatepass"): name for name in names}
     lengths = sorted(set(map(len, by_bytes)))
     mentioned: set[str] = set()
-    for file in survey.files:
-        if file.suffix.lower() in ATTACHMENTS:
-            continue
-        data = _data(survey, file)
+    texts = (_data(survey, file) for file in survey.files if file.suffix.lower() not in ATTACHMENTS)
+    for data in chain((survey.settings.snippets(),), texts):
         plain = unquote_to_bytes(data) if b"%" in data else data
         for match in _EXTENSION.finditer(plain):
             endings = {plain[match.end() - length : match.end()] for length in lengths}

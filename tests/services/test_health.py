@@ -82,11 +82,15 @@ def test_files_that_obsidian_excludes_have_no_findings(
         "Archive/A.md": lost,
         "Archive/x.png": "x",
         "Old1/B.md": lost,
+        "y.png": "x",
+        "z.png": "x",
+        ".obsidian/snippets/a.css": "body { background: url(../y.png) }",
         "A.md": "[[Ada L]]",
     }
     store = make_vault(files)
     settings = health_settings(store, tmp_path / "state", NOW)
-    link, unlinked = examine(DiskView(store), settings).findings
+    link, unlinked, unused = examine(DiskView(store), settings).findings
+    assert (unused.kind, unused.path) == ("unused-attachment", "z.png")
     assert (link.path, unlinked.path) == ("A.md", "A.md")
     assert link.evidence == "2 notes: an alias of that note"
 

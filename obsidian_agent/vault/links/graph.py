@@ -20,7 +20,7 @@ from obsidian_agent.vault.paths.rules import extension
 ATTACHMENTS: Final = frozenset((
     ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".avif", ".bmp", ".pdf",
     ".mp3", ".mp4", ".mov", ".mkv", ".webm", ".wav", ".ogg", ".m4a", ".flac",
-    ".3gp", ".zip", ".docx", ".xlsx", ".pptx",
+    ".tif", ".tiff", ".heic", ".3gp", ".zip", ".docx", ".xlsx", ".pptx",
 ))  # fmt: skip
 """The extensions of attachments."""
 
