@@ -31,9 +31,10 @@ _MIN_SIMILAR: Final = 6
 """Letters from which on names that differ in one of them may be the same."""
 _WORD: Final = re.compile(r"\w+")
 _TITLE: Final = re.compile(rb"\n# +(.+?)[ \t#]*\r?(?=\n|\Z)")
-_NOT_SIMILAR: Final = re.compile(r"\d+|[+#]+")
+_NOT_SIMILAR: Final = re.compile(r"\d+|[+#]+|\b[IVXLC]+\b")
 _NO_WORD: Final = re.compile(r"(?!\d{8})\w*\d\w*|\w|Untitled", re.IGNORECASE)
-_SIGNS: Final = re.compile(r"(?<!\w)[-−]\d|[+#%]|(?<=\d)[^\w]+(?=\d)")
+_SIGNS: Final = re.compile(r"(?<!\w)[-−]\d|[#%♭♮′″‴]|(?<=\d)[^\w]+(?=\d)")
+_SIGN_KINDS: Final = frozenset(("No", "Sm", "Sc"))
 _NUMBER_OF_COPY: Final = re.compile(r"(?<=\S) ?\(\d+\)\Z")
 _SUFFIXES: Final = {".jpeg": ".jpg", ".tiff": ".tif"}
 
@@ -309,10 +310,16 @@ def _is_same(name: str, actual: str) -> bool:
     """
     if ("ß" in name.lower()) != ("ß" in actual.lower()):
         return False
-    if _SIGNS.findall(name) != _SIGNS.findall(actual):
+    if _signs(name) != _signs(actual):
         return False
     words = _words(name)
     return words == _words(actual) and (len(words) > 1 or _folded(name) == _folded(actual))
+
+
+def _signs(name: str) -> list[str]:
+    """Return the parts of a name that are neither words nor punctuation: "-1", "♭", "²", "€"."""
+    marks = [character for character in name if unicodedata.category(character) in _SIGN_KINDS]
+    return _SIGNS.findall(name) + marks
 
 
 def _folded(name: str) -> str:

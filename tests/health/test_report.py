@@ -123,6 +123,9 @@ UNCERTAIN = {
     "Big Sur": {"Big Sur (film).md": "---\naliases: [Big Sur]\n---\n"},
     "Budget 2025": {"Budget.md": "# Budget 2025\n"},
     "Plan 10.11": {"Plan 10-11.md": ""},
+    "E major": {"E♭ major.md": ""},
+    "Power 102": {"Power 10².md": ""},
+    "Side A′": {"Side A.md": ""},
 }
 
 
@@ -179,6 +182,7 @@ def test_a_name_with_other_numbers_is_not_offered(found: Examine) -> None:
         ("Rust", ["Trust"], 0),
         ("gone", ["One"], 0),
         ("Marta", ["Maria"], 0),
+        ("Faust III", ["Faust II", "Faust I"], 0),
         ("Plan", [f"Plan {letter * 5}" for letter in "abcdef"], 0),
     ],
 )
@@ -269,9 +273,9 @@ def test_a_missing_picture_is_found_by_its_file_name(found: Examine) -> None:
 
 def test_a_picture_with_another_spelling_is_offered_and_not_deleted(found: Examine) -> None:
     files = {"A.md": "![[Gel-3.png]] ![[gel 4.jpeg]]", "x/gel 3.png": "x", "gel 4.jpg": "x"}
-    files |= {"B.md": "[[Prices.pdf]]", "Prices (2).pdf": "x"}
+    files |= {"B.md": "![[Prices.tiff]]", "Prices (2).tif": "x"}
     first, second, third = found(files, "missing-attachment", "unused-attachment")
-    assert repairs(third) == (False, ["[[Prices.pdf]] → [[Prices (2).pdf|Prices.pdf]]"])
+    assert repairs(third) == (False, ["[[Prices.tiff]] → [[Prices (2).tif|Prices.tiff]]"])
     assert repairs(first) == (False, ["[[Gel-3.png]] → [[gel 3.png]]"])
     assert repairs(second) == (False, ["[[gel 4.jpeg]] → [[gel 4.jpg|gel 4.jpeg]]"])
 
@@ -314,6 +318,8 @@ def test_a_name_that_two_notes_have_is_ambiguous(found: Examine) -> None:
     files = {"A.md": "[[Plan]] [[X/Plan]]", "X/Plan.md": "", "Long/Plan.md": ""}
     (finding,) = found(files, "ambiguous-link")
     assert repairs(finding) == (False, ["Link to Long/Plan.md instead"])
+    assert finding.repair is not None
+    assert finding.repair.choices[0].steps[0].args["keepText"] is True
 
 
 def test_unlinked_notes_come_with_the_mentions_of_their_names(found: Examine) -> None:
@@ -587,6 +593,15 @@ def test_similar_notes_are_merged_with_both_texts_and_the_other_name(found: Exam
     assert delete.args == {"path": "Garden plan.md"}
 
 
+def test_similar_notes_of_one_name_are_named_by_their_paths(found: Examine) -> None:
+    text = "".join(f"Line {number} says something of its own here.\n" for number in range(12))
+    files = {"A/Plan.md": text, "B/Plan.md": text.replace("Line 3", "Row 3")}
+    (finding,) = found(files, "similar-note")
+    assert repairs(finding)[1][1] == "Keep A/Plan.md and delete B/Plan.md"
+    assert finding.repair is not None
+    assert "aliases" not in finding.repair.choices[0].steps[0].args["content"]
+
+
 def test_of_nested_tags_the_parent_that_differs_is_reported(found: Examine) -> None:
     files = {f"{number}.md": "#project/home" for number in range(3)}
     files |= {"P/x.md": "#Projects/garden", "P/y.md": "#project/Home #📚book"}
@@ -614,6 +629,22 @@ def test_of_two_equally_frequent_tags_the_likelier_one_comes_first(
 def test_a_note_may_have_both_spellings_of_a_tag(found: Examine) -> None:
     (finding,) = found({"A.md": "#mood #Mood", "B.md": "#Mood"}, "tag-spelling")
     assert repairs(finding) == (False, ["#mood → #Mood", "#Mood → #mood"])
+
+
+@pytest.mark.parametrize(
+    ("usual", "other", "preselected", "evidence"),
+    [
+        ("arc/moor", "Arc/Moor", False, "they differ in case only"),
+        ("café", "cafe\u0301", True, "they look the same, but their letters"),
+    ],
+)
+def test_tags_above_others_and_in_another_unicode_form(
+    found: Examine, usual: str, other: str, preselected: bool, evidence: str
+) -> None:
+    files = {f"{number}.md": f"#{usual}" for number in range(3)} | {"x.md": f"#{other}"}
+    finding, *_ = found(files, "tag-spelling")
+    assert finding.evidence.startswith(evidence)
+    assert repairs(finding)[0] is preselected
 
 
 def test_several_spellings_are_one_finding_with_a_choice_of_each(found: Examine) -> None:
@@ -732,6 +763,7 @@ def test_a_date_in_another_form_is_offered_in_each_way_to_read_it(
         (range(18200, 88200, 10000), "1,280", [1280, 1.28]),
         ([0.1, 0.2, 0.3, 0.5, 0.6, 0.7], "1.250", [1.25, 1250]),
         ([0.1, 0.2, 0.3, 0.5, 0.6, 0.7], "0.125", [0.125]),
+        (range(1, 9), "1,200", [1200, 1.2]),
     ],
 )
 def test_a_number_with_a_point_is_offered_in_each_way_to_read_it(
@@ -938,6 +970,11 @@ def test_of_two_equally_frequent_values_the_likelier_one_comes_first(
 ) -> None:
     (finding,) = found(notes_with("x", *values), "property-value")
     assert repairs(finding)[1][0] == first
+
+
+def test_the_case_of_a_secret_counts(found: Examine) -> None:
+    (finding,) = found(notes_with("password", *["secret"] * 9, "Secret"), "property-value")
+    assert repairs(finding)[0] is False
 
 
 def test_the_value_without_odd_spaces_comes_first(found: Examine) -> None:
