@@ -275,6 +275,7 @@ class Filling:
             if (value := self._value(spec)) is not None:
                 self.values[spec.name] = value
         self._guess()
+        self._give_up_pair()
         self._narrow()
         if "vault.delete" in self.recipe.tools:
             self.values = {
@@ -363,6 +364,17 @@ class Filling:
         }
         self.values["notes"] = NoteSet((Term("note", exchange.note),))
         self.is_known = True
+
+    def _give_up_pair(self) -> None:
+        """Give up a new property and its value, if no word of a statement says that it is one."""
+        phrase = self.guesses.get("property")
+        if self.parsed.predicate is None or phrase is None or "value" not in self.guesses:
+            return
+        label = self._label(phrase)
+        is_labelled = label is not None and "property" in label.senses
+        if not (is_labelled or _ASSIGNS.match(self.parsed.bare, phrase.end)):
+            for name in ("property", "value"):
+                del self.guesses[name], self.values[name]
 
     def _narrow(self) -> None:
         """Add the names that no input uses to the description of notes, if some notes have them."""
