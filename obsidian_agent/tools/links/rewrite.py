@@ -31,13 +31,14 @@ from obsidian_agent.vault.links.link_text import (
     Form,
     Shape,
     display_edit,
+    link_target,
     markdown_encoded,
     relative_path,
     shape_of,
     target_edit,
 )
 from obsidian_agent.vault.links.mentions import link_separator, mention_pattern, with_links
-from obsidian_agent.vault.links.resolve import link_key
+from obsidian_agent.vault.links.resolve import LinkResolver, link_key
 from obsidian_agent.vault.markdown.canvas import CANVAS
 from obsidian_agent.vault.markdown.lines import bullets
 from obsidian_agent.vault.markdown.model import Link
@@ -574,14 +575,17 @@ def link_mentions(args: LinkMentionsInput, ctx: ToolContext) -> Proposal[Changed
         pattern = mention_pattern([args.text], ignore_case=False)
     else:
         pattern = mention_pattern([name for name in names if name.strip()])
-    name = LinkWriter(ctx.view).target(target)
+    resolver = LinkResolver(entry.path for entry in ctx.view.walk(ROOT) if entry.kind == "file")
+    style = ctx.run.link_style
     problems: list[Problem] = []
     counts: list[ChangedFile] = []
     changes: list[ModifyFile] = []
     for source, text in args.texts(ctx, problems):
         if source == target or not pattern.search(text):
             continue
-        content, count = with_links(text, pattern, name, first=args.occurrences == "first")
+        name = link_target(resolver, target, source, style)
+        first = args.occurrences == "first"
+        content, count = with_links(text, pattern, name, first=first, markdown=style.markdown)
         if count:
             paths.parse(source.text, PathUse.UPDATE)
             counts.append(ChangedFile(path=source.text, count=count))

@@ -31,16 +31,16 @@ def mention_pattern(names: list[str], *, ignore_case: bool = True) -> regex.Patt
 
 
 def with_links(
-    text: str, pattern: regex.Pattern[str], name: str, *, first: bool
+    text: str, pattern: regex.Pattern[str], name: str, *, first: bool, markdown: bool = False
 ) -> tuple[str, int]:
-    """Return the text with links instead of mentions, and their number.
+    """Return the text with links to `name` instead of mentions, and their number.
 
     A mention stays unchanged if a link would not work there, for example in code.
     """
     remaining = list(_mentions(text, pattern))
     while True:
         mentions = remaining[:1] if first else remaining
-        content, positions = _linked_text(text, mentions, name)
+        content, positions = _linked_text(text, mentions, name, markdown=markdown)
         linked = {link.start for link in links_in(encode(content))}
         ineffective = {
             mention.start()
@@ -76,7 +76,9 @@ def _mentions(text: str, pattern: regex.Pattern[str]) -> Iterator[regex.Match[st
                 yield match
 
 
-def _linked_text(text: str, mentions: list[regex.Match[str]], name: str) -> tuple[str, list[int]]:
+def _linked_text(
+    text: str, mentions: list[regex.Match[str]], name: str, *, markdown: bool
+) -> tuple[str, list[int]]:
     """Return the text with the links, and the offset of each link in its bytes."""
     pieces: list[str] = []
     positions: list[int] = []
@@ -84,9 +86,11 @@ def _linked_text(text: str, mentions: list[regex.Match[str]], name: str) -> tupl
     for mention in mentions:
         before = text[end : mention.start()]
         line = text[text.rfind("\n", 0, mention.start()) + 1 : mention.start()]
-        link = (
-            f"[[{name}]]" if mention[0] == name else f"[[{name}{link_separator(line)}{mention[0]}]]"
-        )
+        link = f"[[{name}{link_separator(line)}{mention[0]}]]"
+        if markdown:
+            link = f"[{mention[0]}]({name})"
+        elif mention[0] == name:
+            link = f"[[{name}]]"
         positions.append(size + len(before.encode()))
         size = positions[-1] + len(link.encode())
         pieces += before, link

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.vault.links.link_text import LinkStyle
 from obsidian_agent.vault.markdown.note import links_in
 
 FILES = {
@@ -131,6 +133,13 @@ def test_only_a_text_as_it_is_written_becomes_a_link(bench):
     vault = bench({"Ann Lee.md": "---\naliases: [Annie]\n---\n", "a.md": "Ann Lee, annie, Annie\n"})
     vault.run("vault.linkMentions", to="Ann Lee.md", text="Annie")
     assert vault.text("a.md") == "Ann Lee, annie, [[Ann Lee|Annie]]\n"
+
+
+def test_mentions_become_links_in_the_form_of_the_vault(bench):
+    vault = bench({"P/Ann Lee.md": "", "n/a.md": "met ann lee\n"})
+    vault.run_context = replace(vault.run_context, link_style=LinkStyle("relative", markdown=True))
+    vault.run("vault.linkMentions", to="P/Ann Lee.md")
+    assert vault.text("n/a.md") == "met [ann lee](../P/Ann%20Lee.md)\n"
 
 
 def test_code_over_several_lines_stays(bench):
