@@ -33,7 +33,7 @@ _WORD: Final = re.compile(r"\w+")
 _TITLE: Final = re.compile(rb"\n# +(.+?)[ \t#]*\r?(?=\n|\Z)")
 _NOT_SIMILAR: Final = re.compile(r"\d+|[+#]+|\b[IVXLC]+\b")
 _NO_WORD: Final = re.compile(r"(?!\d{8})\w*\d\w*|\w|Untitled", re.IGNORECASE)
-_SIGNS: Final = re.compile(r"(?<!\w)[-−]\d|[#%♭♮′″‴]|(?<=\d)[^\w]+(?=\d)")
+_SIGNS: Final = re.compile(r"(?<!\w)[-−]\d|[#%°♭♮′″‴]|(?<=\d)[^\w]+(?=\d)")
 _SIGN_KINDS: Final = frozenset(("No", "Sm", "Sc"))
 _NUMBER_OF_COPY: Final = re.compile(r"(?<=\S) ?\(\d+\)\Z")
 _SUFFIXES: Final = {".jpeg": ".jpg", ".tiff": ".tif"}

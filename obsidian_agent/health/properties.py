@@ -562,12 +562,15 @@ def _differ_as_words(text: str, other: str) -> bool:
 
     The case of names, units, codes, addresses and names of files counts: “De Vries”, “de Vries”.
     """
-    pairs = list(zip(text.split(), other.split(), strict=True))
+    pairs = zip(text.split(), other.split(), strict=True)
+    changed = [(word, own) for word, own in pairs if word != own]
+    lengths = [len(word) for word, _ in changed]
     return (
         _CODE.search(text) is None
         and (text.islower() or other.islower())
-        and any(len(word) >= _MIN_WORD for word, _ in pairs)
-        and all(word[1:] == own[1:] for word, own in pairs)
+        and max(lengths) >= _MIN_WORD
+        and min(lengths) > 1
+        and all(word[1:] == own[1:] for word, own in changed)
     )
 
 

@@ -124,6 +124,7 @@ UNCERTAIN = {
     "Budget 2025": {"Budget.md": "# Budget 2025\n"},
     "Plan 10.11": {"Plan 10-11.md": ""},
     "E major": {"E♭ major.md": ""},
+    "Limit C": {"Limit °C.md": ""},
     "Power 102": {"Power 10².md": ""},
     "Side A′": {"Side A.md": ""},
 }
@@ -937,6 +938,7 @@ def test_values_that_differ_in_case_get_the_usual_spelling(found: Examine) -> No
         ("back log", "backlog", False),
         ("René", "Rene", False),
         ("In Progress", "in progress", True),
+        ("C minor", "c minor", False),
         ("de Vries", "De Vries", False),
         ("C", "c", False),
         ("MW", "mW", False),
