@@ -6,6 +6,9 @@ if it is the plan that the last key asked for, so that nothing is being typed. U
 letters continue the text that is being typed; without such a text, a key that would answer is
 ignored with a notice. This applies to every screen and pane that appears by itself, without code of
 their own. A screen that a key has opened directly (F3, the history) is not such a question.
+
+A letter that is the key of a pane waits for a moment: if another one follows, both begin a message.
+Otherwise “actually, …” would approve a plan.
 """
 
 from __future__ import annotations
@@ -38,6 +41,9 @@ AWAITED_SECONDS = 2.0
 SAME_KEY_SECONDS = 0.25
 """Seconds after a key in which a new screen counts as opened by it."""
 
+HOLD = 0.3
+"""Seconds for which the letter of a pane waits for another one, the time of slow typing."""
+
 TYPING = 0.4
 """Seconds between two letters of a word; the first one may be the key of a pane, too."""
 
@@ -57,6 +63,9 @@ _MOVING = frozenset(
     }
 )
 """Keys that never answer: they move, or close without an answer."""
+
+_MOVING_LETTERS = ("list.", "diff.", "note.next", "note.previous")
+"""The beginnings of the ids of letters that only move, often quickly. They never wait."""
 
 _EDITING = frozenset({"backspace", "delete", "ctrl+j", "shift+enter"})
 
@@ -82,6 +91,7 @@ class Keyboard:
     def __init__(self, app: App[None], *, clock: Callable[[], float] = time.monotonic) -> None:
         self._app = app
         self.clock, self.age = clock, age
+        self.hold = HOLD
         self._activity: Activity = "waiting"
         self._last = -PAUSE
         """The time of the last key."""
@@ -95,6 +105,11 @@ class Keyboard:
         """The field that was typed into last."""
         self._letter: events.Key | None = None
         """The last key, if it was a letter that a pane has used: it may begin a message."""
+        self._held: events.Key | None = None
+        """The letter that waits for another one."""
+        self._held_times = 0
+        self._released: events.Key | None = None
+        """The letter that has waited, on its way to its pane."""
 
     # --- events of the screen ---------------------------------------------------------------------
 
@@ -143,7 +158,11 @@ class Keyboard:
 
         Return True if it was ignored, or added to the text that the user is typing.
         """
-        now = self.clock() - self.age(event)
+        is_released = event is self._released
+        if self._held is not None and not is_released:
+            self._continue_held(self._held, event)
+            return True
+        now = self.clock() - (0.0 if is_released else self.age(event))
         field = self._focused_field()
         on_main = self._app.screen is self._app.screen_stack[0]
         is_still_typing = field is None and self._activity == "typing" and now - self._last < PAUSE
@@ -164,6 +183,10 @@ class Keyboard:
             else:
                 self._ignore(event, now)
             return True
+        if on_main and field is None and not is_released and self._may_begin_message(event):
+            self._hold_back(event)
+            return True
+        self._released = None
         if on_main and field is None and event.is_printable:
             letter, self._letter = self._letter, event
             if not self._is_bound(event):
@@ -183,6 +206,37 @@ class Keyboard:
             self._has_asked = event.key not in _MOVING
         self._last = now
         return False
+
+    def _may_begin_message(self, event: events.Key) -> bool:
+        """Return True for a letter that does more in its pane than to move."""
+        bound = self._app.screen.active_bindings.get(event.key)
+        if not self.hold or bound is None or not (event.character or "").isalpha():
+            return False
+        return not (bound.binding.id or "").startswith(_MOVING_LETTERS)
+
+    def _hold_back(self, event: events.Key) -> None:
+        self._held, self._held_times = event, 1
+        self._app.set_timer(self.hold, lambda: self._release(event))
+
+    def _release(self, event: events.Key) -> None:
+        """Let a letter act that no other has followed."""
+        if event is self._held:
+            self._held, self._released = None, event
+            self._app.post_message(event)
+
+    def _continue_held(self, held: events.Key, event: events.Key | events.Paste) -> None:
+        """Begin a message with the letter that waits, or let it act before another key."""
+        if isinstance(event, events.Key) and event.key == held.key:
+            self._held_times += 1  # pressed twice, or for long; “aardvark” is rare
+        elif isinstance(event, events.Paste) or event.is_printable or event.key == "backspace":
+            self._held = None
+            for _ in range(self._held_times):
+                self._write(held)
+            self._write(event)
+            self._last = self.clock()
+        else:
+            self._release(held)
+            self._app.post_message(event)
 
     def _focused_field(self) -> Field | None:
         focused = self._app.focused

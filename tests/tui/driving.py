@@ -180,6 +180,7 @@ class Driver:
         app.keyboard.clock = lambda: self.now
         # A key is handled without delay on any machine, unless a test makes the key seconds old.
         app.keyboard.age = lambda event: waited if (waited := age(event)) > LATE else 0.0
+        app.keyboard.hold = 0.0
 
     @property
     def main(self) -> MainScreen:

@@ -307,3 +307,34 @@ async def test_enter_right_after_letters_beside_a_result_sends_them() -> None:
         await app.until(lambda: "Hello." in app.transcript())
         assert app.messages == ["hello"]
         assert not app.runs[0].undone
+
+
+@pytest.mark.parametrize("sentence", ["actually, no", "up to date?", "aardvark"])
+async def test_the_first_letters_of_a_message_approve_and_undo_nothing(sentence: str) -> None:
+    async with driving() as app:
+        await app.preview(create("new", "A.md"))
+        await app.press("a")
+        await app.finished()
+        await app.preview(create("new", "B.md"))
+        app.now += 1.0
+        app.app.keyboard.hold = LATE
+        await app.pilot.press(*sentence)
+        await app.settle()
+        assert app.prompt.text == sentence
+        assert [run.undone for run in app.runs] == [False]
+        assert isinstance(app.app.screen, MainScreen)
+
+
+async def test_a_letter_alone_acts_after_a_moment_or_before_the_next_other_key() -> None:
+    async with driving() as app:
+        await app.preview(create("new", "A.md"))
+        app.now += 1.0
+        app.app.keyboard.hold = 0.01
+        await app.pilot.press("a")
+        await app.until(lambda: len(app.runs) == 1)
+        await app.finished()
+        app.now += 1.0
+        app.app.keyboard.hold = LATE
+        await app.pilot.press("u", "f1")
+        await app.until(lambda: len(app.app.screen_stack) > 1)
+        assert app.prompt.text == ""
