@@ -284,6 +284,8 @@ def _similar(word: str, common: frozenset[str]) -> frozenset[str]:
         return frozenset(swapped[:1])
     if best := process.extractOne(own, terms, scorer=fuzz.ratio, score_cutoff=_SIMILARITY):
         return frozenset({str(best[0])})
+    if len(word) <= _MIN_PREFIX:
+        return frozenset()  # “bank” is not “blank”
     # A word that excludes is never guessed: “want” is not “wasn't”.
     known = [
         entry
