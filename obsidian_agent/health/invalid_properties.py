@@ -141,8 +141,8 @@ def _unread_lists(survey: VaultSurvey) -> Iterator[HealthFinding]:
                 kind="invalid-properties",
                 path=note.text,
                 subject=name,
-                text=f"Obsidian reads nothing in “{excerpt(f'{name}: {line}')}”.",
-                evidence=f"it reads {plural}, as a list",
+                text=f"Obsidian ignores “{excerpt(f'{name}: {line}')}”.",
+                evidence=f"it expects {plural}, as a list",
                 repair=Repair((choice,)),
             )
 
@@ -196,10 +196,10 @@ def _misplaced(text: str) -> _Problem | None:
     fence = f"---{newline}"
     content = f"{match['mark']}{fence}{block}{fence}{text[match.end() :]}"
     return _Problem(
-        "The properties are not between two lines of three hyphens at the beginning.",
-        "Obsidian reads them as text",
+        "The properties are not between two --- lines at the top of the note.",
+        "Obsidian shows them as ordinary text",
         text.count("\n", 0, match.start("block")) - 1,
-        Mended(content, "Put the properties between lines of three hyphens"),
+        Mended(content, "Put the properties between --- lines"),
     )
 
 
@@ -210,8 +210,8 @@ def _tags_in_comment(block: str) -> _Problem | None:
         return None
     tags = ", ".join(re.split(r"[ \t,]*#", match[2])[1:])
     return _Problem(
-        f"“{excerpt(match[0].strip())}” has no tags.",
-        "in properties, # begins a comment",
+        f"Obsidian finds no tags in “{excerpt(match[0].strip())}”.",
+        "in properties, # starts a comment",
         block.count("\n", 0, match.start()),
         Mended(
             f"{block[: match.start()]}{match[1]} [{tags}]{block[match.end() :]}",

@@ -80,7 +80,7 @@ def _ended_link(note: VaultPath, data: bytes, ended: Sequence[re.Match[bytes]]) 
         line=data.count(b"\n", 0, ended[0].start()) + 1,
         subject=written,
         text=f"“{written}” {are} cut off: in a table, | ends the cell.",
-        evidence="in a table, a link with a text of its own is written with \\|",
+        evidence="in a table, the | before a link's display text is written \\|",
         repair=Repair((choice,)) if choice is not None else None,
     )
 
@@ -115,7 +115,7 @@ def _missing_attachment(names: NameEvidence, lost: LostLink) -> HealthFinding:
     evidence = f"the same file name in {files[0].parent.text or 'the vault'}" if files else ""
     is_certain = len(files) == 1 and folder_fits(lost.link.target, lost.source, files[0])
     if not files and (files := names.attachments.get(attachment_key(name), [])):
-        evidence = "the same name but for its spelling, a number of a copy or the kind of file"
+        evidence = "the same name except for spelling, a copy number or the file type"
     choices = _retargets(lost, files)
     return HealthFinding(
         kind="missing-attachment",

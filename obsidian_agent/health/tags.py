@@ -159,7 +159,7 @@ def _finding(tags: Sequence[str], notes: _Notes, *, context: str = "") -> Health
     same_word = len(set(map(_folded, tags))) == 1
     evidence = "they differ in case only" if same_word else "they differ in hyphens or case only"
     if len({unicodedata.normalize("NFC", tag) for tag in tags}) == 1:
-        evidence = "they look the same, but their letters with accents are stored differently"
+        evidence = "they look the same, but their accented letters are stored differently"
     # Tags below it may differ, too.
     has_nested = any(tag.startswith(tuple(f"{other}/" for other in others)) for tag in notes)
     counted = [f"#{tag} ({note_count(len(notes[tag]))})" for tag in (*others, usual)]

@@ -649,7 +649,7 @@ KEYS: tuple[Key, ...] = (
         "ctrl+e",
         "change(True)",
         "Change values",
-        "Change the values in a form first, while you type into a gap",
+        "Change the values in a form first, even while typing into a gap",
     ),
     Key("candidates.actions", "f2", "actions", "All actions", "Choose from all actions instead"),
     Key("form.next", "tab,shift+tab", "", "Next field", "Go to the next or the previous field"),

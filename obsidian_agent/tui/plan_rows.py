@@ -465,8 +465,8 @@ def reason_without_effect(preview: Preview) -> str:
     ):
         return ""
     if preview.left_out:
-        return "all of it is left out"
+        return "all changes are left out"
     called = {instance.step_id for instance in preview.instances} | preview.excluded
     if any(step.id not in called for step in preview.plan.steps):
         return "its steps find nothing to work on"
-    return "the files are already as it would leave them"
+    return "the files already match the plan"

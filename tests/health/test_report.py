@@ -636,7 +636,7 @@ def test_a_note_may_have_both_spellings_of_a_tag(found: Examine) -> None:
     ("usual", "other", "preselected", "evidence"),
     [
         ("arc/moor", "Arc/Moor", False, "they differ in case only"),
-        ("café", "cafe\u0301", True, "they look the same, but their letters"),
+        ("café", "cafe\u0301", True, "they look the same, but their accented letters"),
     ],
 )
 def test_tags_above_others_and_in_another_unicode_form(

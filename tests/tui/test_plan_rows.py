@@ -117,7 +117,7 @@ def test_counts_put_deletions_first() -> None:
     assert plan_rows.deletions(ALL) == ["“Z.md”"]
 
 
-NO_CHANGE = "the files are already as it would leave them"
+NO_CHANGE = "the files already match the plan"
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ NO_CHANGE = "the files are already as it would leave them"
         ({}, ALL, ""),
         ({}, [], NO_CHANGE),
         ({"risk": Risk.READ_ONLY}, [], ""),
-        ({"left_out": LeftOut(frozenset({"A.md"}))}, [], "all of it is left out"),
+        ({"left_out": LeftOut(frozenset({"A.md"}))}, [], "all changes are left out"),
         ({"instances": (call("bullets"),)}, [], "its steps find nothing to work on"),
         ({"instances": (call("bullets", state="skipped"),)}, [], "all steps are off or skipped"),
         ({"instances": (call("bullets"),), "excluded": {"notes", "links"}}, [], NO_CHANGE),

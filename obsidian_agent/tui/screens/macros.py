@@ -309,7 +309,7 @@ class MacroActions(Workspace):
         if action is None:
             edit, toggle = self.key("plan.edit"), self.key("plan.toggle")
             self.show_plan_notice(
-                "Without a model this plan cannot be made again from a comment. "
+                "A comment can change this plan only with a model. "
                 f"{edit} edits it, {toggle} leaves parts out."
             )
             return

@@ -44,7 +44,7 @@ class NoteActions(Workspace):
         Command(
             "insert",
             "Insert the last answer into a note",
-            "The open one, the one you name or choose; previewed and approved like any plan",
+            "The open note, or the one you name or choose; previewed and approved like any plan",
             "insert_answer",
             "[NOTE]",
         ),
