@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 LIKELY: Final = 2.0
 """Score from which a recipe is meant, and not only named by a common word."""
 
-
 _HOW_TO_PICK: Final = "Send its number, or add --pick on the command line."
 
 
