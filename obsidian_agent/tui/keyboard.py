@@ -8,7 +8,10 @@ ignored with a notice. This applies to every screen and pane that appears by its
 their own. A screen that a key has opened directly (F3, the history) is not such a question.
 
 A letter that is the key of a pane waits for a moment: if another one follows, both begin a message.
-Otherwise “actually, …” would approve a plan.
+Otherwise “actually, …” would approve a plan. If it has opened a screen already and text follows at
+the speed of typing, the screen closes and all of it begins a message.
+
+Other keys than letters answer a screen that only leads to a preview (`ONLY_PREVIEWS`) at once.
 """
 
 from __future__ import annotations
@@ -110,6 +113,10 @@ class Keyboard:
         self._held_times = 0
         self._released: events.Key | None = None
         """The letter that has waited, on its way to its pane."""
+        self._begun: list[events.Key] = []
+        """The letter of a pane that may have opened a screen, and those typed since."""
+        self._begun_until = 0.0
+        """The time until which text that follows goes with them into the message."""
 
     # --- events of the screen ---------------------------------------------------------------------
 
@@ -167,6 +174,10 @@ class Keyboard:
         on_main = self._app.screen is self._app.screen_stack[0]
         is_still_typing = field is None and self._activity == "typing" and now - self._last < PAUSE
         is_new_question = now < self._quiet_until and not (on_main and field is not None)
+        if is_new_question and self._only_previews(event):
+            is_new_question = False
+        if self._continues_begun(event, now, field):
+            return True
         if isinstance(event, events.Paste):
             if field is None or is_new_question:
                 self._write(event)
@@ -185,6 +196,7 @@ class Keyboard:
             return True
         if on_main and field is None and not is_released and self._may_begin_message(event):
             self._hold_back(event)
+            self._begun_until = now + PAUSE
             return True
         self._released = None
         if on_main and field is None and event.is_printable:
@@ -205,7 +217,45 @@ class Keyboard:
             self._activity = "deciding"
             self._has_asked = event.key not in _MOVING
         self._last = now
+        if is_released:
+            self._begun = [event]
         return False
+
+    def _only_previews(self, event: events.Key | events.Paste) -> bool:
+        """Return True for a key that is no text, in a screen that the last key asked for."""
+        return (
+            self._has_asked
+            and isinstance(event, events.Key)
+            and not (event.character or "").isalpha()
+            and self._is_bound(event)
+            and bool(getattr(self._app.screen, "ONLY_PREVIEWS", False))
+        )
+
+    def _continues_begun(
+        self, event: events.Key | events.Paste, now: float, field: Field | None
+    ) -> bool:
+        """Begin a message with the letter that opened a screen, and close that, if text follows.
+
+        Letters that are keys of the screen may act before it is clear that they are text.
+        """
+        begun, self._begun = self._begun, []
+        if not begun or not isinstance(event, events.Key) or not event.is_printable:
+            return False
+        if now >= self._begun_until:
+            return False
+        screen, is_key = self._app.screen, field is None and self._is_bound(event)
+        if is_key or (self._is_on_main and (len(begun) == 1 or field is not None)):
+            self._begun = [] if self._is_on_main else [*begun, event]
+            self._begun_until = now + PAUSE
+            return False
+        self._activity, self._field = "typing", None
+        for letter in (*begun, event):
+            self._write(letter, quietly=True)
+        if screen is not self._main:
+            self._panes.go("chat")
+            self._app.call_later(self._app.run_action, "close", screen)
+        self._last, self._quiet_until = now, now + PAUSE
+        return True
 
     def _may_begin_message(self, event: events.Key) -> bool:
         """Return True for a letter that does more in its pane than to move."""
@@ -332,7 +382,7 @@ class Keyboard:
             return self._main.query_one(Prompt)
         return field
 
-    def _write(self, event: events.Key | events.Paste) -> None:
+    def _write(self, event: events.Key | events.Paste, *, quietly: bool = False) -> None:
         """Append to the target field, after the keys that are still queued for it."""
         main, field = self._main, self._target()
         match event:
@@ -352,7 +402,7 @@ class Keyboard:
         self._activity, self._field, self._has_asked = "typing", field, False
         if self._app.screen is main:
             main.query_one(Panes).go("chat")
-        elif field.screen is not self._app.screen:
+        elif field.screen is not self._app.screen and not quietly:
             self._app.notify(
                 "Your typing went into the message. Pause a moment, then answer.",
                 timeout=2,

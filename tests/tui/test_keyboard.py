@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from textual import events
+from textual.screen import Screen
 
 from agents import propose
 from obsidian_agent.agent.events import Candidate
@@ -18,11 +19,13 @@ from obsidian_agent.services.fields import Field
 from obsidian_agent.tui.screens.candidates import Candidates
 from obsidian_agent.tui.screens.conflicts import Conflicts, UndoPreview
 from obsidian_agent.tui.screens.dialogs import Confirm, Modal, Secret
+from obsidian_agent.tui.screens.macros import SaveMacro
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.recovery import RecoveryDialog
 from obsidian_agent.tui.screens.share import Share
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.prompt import LineEntry
+from support import settings_with
 from tui.driving import LATE, Driver, driving
 from tui.samples import create, interrupted, plan_document, plan_of, vault_path
 
@@ -338,3 +341,68 @@ async def test_a_letter_alone_acts_after_a_moment_or_before_the_next_other_key()
         await app.pilot.press("u", "f1")
         await app.until(lambda: len(app.app.screen_stack) > 1)
         assert app.prompt.text == ""
+
+
+@pytest.mark.parametrize("sentence", ["move it to", "update my inbox"])
+async def test_a_sentence_closes_what_its_first_letter_has_opened(sentence: str) -> None:
+    async with driving() as app:
+        await app.preview(create("new", "A.md"))
+        await app.press("a")
+        await app.finished()
+        app.now += 1.0
+        app.app.keyboard.hold = 0.01
+        await app.pilot.press(sentence[0])
+        await app.until(lambda: isinstance(app.app.screen, Modal))
+        await app.settle()
+        app.app.keyboard.hold = LATE
+        for letter in sentence[1:]:
+            app.now += 0.4
+            await app.pilot.press(letter)
+        await app.settle()
+        assert isinstance(app.app.screen, MainScreen)
+        assert app.prompt.text == sentence
+        assert not app.runs[0].undone
+
+
+async def test_a_name_is_typed_into_the_dialog_that_a_letter_has_opened() -> None:
+    async with driving() as app:
+        await app.preview(create("new", "A.md"))
+        await app.press("a")
+        await app.finished()
+        app.now += 1.0
+        app.app.keyboard.hold = 0.01
+        await app.pilot.press("m")
+        await app.on_top(SaveMacro)
+        await app.pilot.press(*"tidy")
+        assert app.app.screen.query_one("#name", LineEntry).value == "tidy"
+
+
+@pytest.mark.parametrize(("key", "top"), [("enter", MainScreen), ("c", Candidates)])
+async def test_keys_that_are_no_letters_preview_a_reading_at_once(
+    key: str, top: type[Screen[Any]]
+) -> None:
+    async with driving(settings=settings_with(model=None)) as app:
+        await app.pilot.press(*"add milk to ideas")
+        app.now += 1.0
+        await app.pilot.press("enter")
+        await app.until(lambda: isinstance(app.app.screen, Candidates))
+        await app.settle()
+        await app.pilot.press(key)
+        await app.settle()
+        assert type(app.app.screen) is top
+        assert app.stage == ("plan" if top is MainScreen else "idle")
+
+
+async def test_the_key_that_agreed_to_an_undo_does_not_start_a_redo() -> None:
+    async with driving() as app:
+        await app.preview(create("new", "A.md"))
+        await app.press("a")
+        await app.finished()
+        await app.press("u")
+        await app.on_top(UndoPreview)
+        await app.press("y")
+        await app.pilot.press("y")
+        await app.settle()
+        assert isinstance(app.app.screen, MainScreen)
+        await app.press("y")
+        await app.on_top(UndoPreview)

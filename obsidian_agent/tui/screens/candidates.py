@@ -175,6 +175,7 @@ class Candidates(Modal[PickedCandidate]):
 
     BINDINGS = bindings("candidates")
     AUTO_FOCUS = None
+    ONLY_PREVIEWS = True
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from msgspec.structs import replace
 from textual import events
@@ -44,6 +44,8 @@ class Modal(ModalScreen[R | None], Generic[R]):
     CSS_PATH = STYLES
     BINDINGS = [*bindings("dialog"), HELP]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (24, "-high")]
+    ONLY_PREVIEWS: ClassVar[bool] = False
+    """True if no answer changes anything: a preview, which is approved, follows."""
 
     def __init__(self, title: str, hint: str = "") -> None:
         super().__init__()

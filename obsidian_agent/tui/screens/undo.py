@@ -153,6 +153,7 @@ class UndoActions(Workspace):
             await self._restore_all(reversal, choices)
         finally:
             await self._update_result()
+            self.keyboard.mark_appeared()  # the key that agreed is also that of a redo
             if (history := self._open_history()) is not None:
                 history.reload()
         if self.turn.pending is not None:
@@ -241,6 +242,8 @@ def possible_points(
 
 class Steps(ChoiceScreen):
     """The steps of a run to go back to. Dismisses with the id of the chosen one."""
+
+    ONLY_PREVIEWS = True
 
     def __init__(self, plan: ActionPlan, points: Sequence[UndoPoint]) -> None:
         steps = {step.id: (str(number), step.title) for number, step in enumerate(plan.steps, 1)}

@@ -101,6 +101,7 @@ class ValuesForm(Modal[Mapping[str, str]]):
 
     AUTO_FOCUS = None
     BINDINGS = bindings("form")
+    ONLY_PREVIEWS = True
 
     def __init__(self, title: str, fields: Sequence[Field], form: Form | None = None) -> None:
         hint = _HINT if len(fields) > 1 else ""
