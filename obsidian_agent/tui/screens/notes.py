@@ -147,7 +147,7 @@ class NoteActions(Workspace):
     def _pick_line(self, title: str, path: str, rows: Sequence[NoteRow], empty: str) -> None:
         from obsidian_agent.tui.screens.open_note import LinePicker
 
-        name = terminal_text.shortened(path.rpartition("/")[2].removesuffix(".md"), 60)
+        name = terminal_text.shortened(_name(path), 60)
         self.app.push_screen(LinePicker(f"{title} of {name}", rows, empty), self._chosen)
 
     # --- links ------------------------------------------------------------------------------------
@@ -226,21 +226,32 @@ class NoteActions(Workspace):
         if path is None:
             self._choose_place(answer)
         else:
+            self.show_hint(
+                f"{terminal_text.shortened(_name(path), 60)} is open, so the answer goes there. "
+                "/insert NAME names another note."
+            )
             at_cursor = self.settings.current.insert_at_cursor
-            self.preview_plan(insertion_plan(answer, path, at_cursor=at_cursor))
+            self._preview_insertion(answer, path, at_cursor=at_cursor)
+
+    @work(group="note", exit_on_error=False)
+    async def _preview_insertion(self, answer: str, path: str, *, at_cursor: bool = False) -> None:
+        from obsidian_agent.services.answer_markdown import answer_markdown
+
+        text = await asyncio.to_thread(answer_markdown, answer, path, self.session.vault)
+        self.preview_plan(insertion_plan(text, path, at_cursor=at_cursor))
 
     @work(group="note", exit_on_error=False)
     async def _insert_into(self, name: str, answer: str) -> None:
         matches = await self.notes_named(name)
         if len(matches) == 1:
-            self.preview_plan(insertion_plan(answer, matches[0], at_cursor=False))
+            self._preview_insertion(answer, matches[0])
         else:
             self._choose_place(answer, name)
 
     def _choose_place(self, answer: str, query: str = "") -> None:
         def chosen(row: NoteRow | None) -> None:
             if row is not None:
-                self.preview_plan(insertion_plan(answer, row.path, at_cursor=False))
+                self._preview_insertion(answer, row.path)
 
         self._search_note("Insert the answer into", query, chosen)
 
@@ -251,10 +262,14 @@ def last_code(answer: str) -> str:
     return blocks[-1] if blocks else ""
 
 
+def _name(path: str) -> str:
+    return path.rpartition("/")[2].removesuffix(".md")
+
+
 def insertion_plan(answer: str, path: str, *, at_cursor: bool) -> dict[str, Any]:
     """Return a plan that inserts a text into a note, at the cursor or at the end."""
     text = answer.replace("${", "$${")
-    name = path.rpartition("/")[2].removesuffix(".md").replace("${", "$${")
+    name = _name(path).replace("${", "$${")
     if at_cursor:
         step = {
             "id": "insert",
