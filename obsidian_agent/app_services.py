@@ -37,7 +37,7 @@ class CacheInfo(Struct, frozen=True):
     where: str | None = None
 
 
-class AppServices(Struct, frozen=True):
+class AppServices(Struct, frozen=True, kw_only=True):
     """Services over a session and its threads.
 
     `plugins` searches Obsidian's community plugins, `rules` opens the vault's rules; it may block.

@@ -79,7 +79,11 @@ def build_session(wiring: Wiring) -> Session:
     runs = Runs(wiring.store, wiring.state)
     usage = _vault_state(wiring) / "macro-usage.json"
     saved = MacroStore(
-        AppFolder(wiring.store, "macros"), usage, _trusted(wiring), TOOLS, runs.plan_of
+        folder=AppFolder(wiring.store, "macros"),
+        usage=usage,
+        trust=_trusted(wiring),
+        tools=TOOLS,
+        plan_of=runs.plan_of,
     )
 
     vault = OpenVault(
@@ -88,7 +92,13 @@ def build_session(wiring: Wiring) -> Session:
         partial(_keeper, wiring),
         partial(open_obsidian, wiring.store),
     )
-    plans = Plans(vault, TOOLS, partial(policy_of, wiring), runs, _hooks(wiring))
+    plans = Plans(
+        vault=vault,
+        tools=TOOLS,
+        make_policy=partial(policy_of, wiring),
+        runs=runs,
+        hooks=_hooks(wiring),
+    )
     resources = _ModelResources(wiring, vault.files_below)
     return Session(vault, plans, saved, wiring.settings, partial(_models, wiring, resources))
 
@@ -387,14 +397,16 @@ class _ModelResources(Struct, dict=True):
         from obsidian_agent.agent.mcp_resources import McpResources
 
         wiring = self.wiring
-        return McpResources(self.servers, lambda: policy_of(wiring), open_record(wiring))
+        return McpResources(
+            servers=self.servers, policy=lambda: policy_of(wiring), record=open_record(wiring)
+        )
 
     @cached_property
     def trace(self) -> Trace:
         """The trace of turns, used if tracing is on."""
         from obsidian_agent.agent.trace import Trace
 
-        return Trace(self.wiring.state / "log" / "trace.jsonl", _clock(None))
+        return Trace(file=self.wiring.state / "log" / "trace.jsonl", now=_clock(None))
 
 
 def _connect(name: str, server: McpServer, log: Path) -> McpConnection:

@@ -197,11 +197,11 @@ class Desk:
         vault = OpenVault(store, lambda: NOW)
         vault.focus = self.focus
         plans = Plans(
-            vault,
-            TOOLS,
-            lambda agent: self.policy,
-            Runs(store, self.state),
-            Hooks(store.real_path, dict),
+            vault=vault,
+            tools=TOOLS,
+            make_policy=lambda agent: self.policy,
+            runs=Runs(store, self.state),
+            hooks=Hooks(store.real_path, dict),
         )
         return Agent(
             provider=provider,

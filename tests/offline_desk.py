@@ -95,10 +95,10 @@ class Desk:
         return dry_run(
             plan.to_json(),
             TOOLS,
-            Policy(allow_deletes=True),
-            self.kept or DiskView(self.store),
-            self.context,
-            values,
+            policy=Policy(allow_deletes=True),
+            view=self.kept or DiskView(self.store),
+            context=self.context,
+            values=values,
         )
 
     def changes(self, message: str, **around: Any) -> dict[str, Any]:

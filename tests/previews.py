@@ -59,10 +59,10 @@ def modify(path: str, before: bytes, after: bytes) -> WriteFile:
 def move(path: str, new_path: str, content: bytes | None = None) -> Move:
     """Of a file with this content, or of a folder."""
     return Move(
-        vault_path(path),
-        vault_path(new_path),
-        content is None,
-        None if content is None else content_hash(content),
+        path=vault_path(path),
+        new_path=vault_path(new_path),
+        folder=content is None,
+        before_hash=None if content is None else content_hash(content),
     )
 
 
@@ -70,7 +70,13 @@ def trash(path: str, content: bytes | None = None) -> Move:
     """Into the trash under its own name."""
     name = path.rpartition("/")[2]
     hash = None if content is None else content_hash(content)
-    return Move(vault_path(path), paths.trash_path(name), content is None, hash, trash=True)
+    return Move(
+        path=vault_path(path),
+        new_path=paths.trash_path(name),
+        folder=content is None,
+        before_hash=hash,
+        trash=True,
+    )
 
 
 def step(id: str, **fields: Any) -> dict[str, Any]:
@@ -93,12 +99,12 @@ def previewed(
     )
     instances = tuple(
         Instance(
-            one.id,
-            one.id,
-            None,
-            one.tool,
-            one.args,
-            "ready",
+            name=one.id,
+            step_id=one.id,
+            index=None,
+            tool=one.tool,
+            args=one.args,
+            state="ready",
             output={"of": one.id},
             depends_on=frozenset(one.depends_on),
         )
@@ -112,9 +118,9 @@ def previewed(
     outputs = {one.step_id: one.output for one in instances}
     context = RunContext("vault", datetime(2026, 1, 2, 3, 4, 5))
     return Preview(
-        plan,
-        context,
-        Risk.WRITES,
+        plan=plan,
+        context=context,
+        risk=Risk.WRITES,
         instances=instances,
         outputs=outputs,
         change_set=ChangeSet(owned),

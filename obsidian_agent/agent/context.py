@@ -257,7 +257,7 @@ a rule allows it.
 """
 
 
-class ContextItem(Struct, frozen=True, dict=True):
+class ContextItem(Struct, frozen=True, dict=True, kw_only=True):
     """A note that may be sent.
 
     `text` is the part to be sent, `truncated` if that is not all; `size` is the file's, in bytes.
@@ -277,7 +277,9 @@ class ContextItem(Struct, frozen=True, dict=True):
 
     def share_item(self) -> ShareItem:
         """Return the item of a question about sharing."""
-        return ShareItem(self.path, Level.TEXT, self.size, self.tokens, self.why.value)
+        return ShareItem(
+            path=self.path, level=Level.TEXT, size=self.size, tokens=self.tokens, why=self.why.value
+        )
 
     def shortened(self, tokens: int) -> ContextItem:
         """Return the item truncated to about this many tokens, at the end of a line if possible."""

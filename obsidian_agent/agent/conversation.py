@@ -41,7 +41,7 @@ class Keeper(Protocol):
         ...
 
 
-class Conversation(Struct):
+class Conversation(Struct, kw_only=True):
     """One conversation. Between turns each call in `messages` is followed by exactly one result.
 
     `shared` are the parts of the vault in the messages, by path, and `unsent` those of them that

@@ -21,7 +21,7 @@ RunStatus = Literal["done", "failed", "stopped", "cancelled", "conflict", "refus
 Outcome = Literal["done", "refused", "error", "needs-input"]
 
 
-class ExecutionResult(Struct, frozen=True):
+class ExecutionResult(Struct, frozen=True, kw_only=True):
     """The end of a run: success, stop, cancellation, recovery. `run_id` is None if none started."""
 
     run_id: str | None
@@ -96,7 +96,7 @@ class UnknownName(Struct, frozen=True):
     nearest: tuple[str, ...]
 
 
-class Candidate(Struct, frozen=True):
+class Candidate(Struct, frozen=True, kw_only=True):
     """A plan that may match the instruction, with the values recognized for its parameters.
 
     `values` are texts as forms and `--param` accept them; parameters in `missing` have no value
@@ -196,7 +196,7 @@ class TurnFailed(Struct, frozen=True):
 # --- reading and sharing ---
 
 
-class ToolCallStarted(Struct, frozen=True):
+class ToolCallStarted(Struct, frozen=True, kw_only=True):
     """The model calls a tool. `purpose` is the tool's, `why` the model's reason, if it gave one."""
 
     call_id: str
@@ -206,7 +206,7 @@ class ToolCallStarted(Struct, frozen=True):
     why: str = ""
 
 
-class ToolCallFinished(Struct, frozen=True):
+class ToolCallFinished(Struct, frozen=True, kw_only=True):
     """The result of a call is known and goes to the model.
 
     `paths` are the files whose text it contains. It is not `complete` if the user withheld a part.
@@ -288,7 +288,7 @@ class StepStarted(Struct, frozen=True):
     text: str
 
 
-class StepFinished(Struct, frozen=True):
+class StepFinished(Struct, frozen=True, kw_only=True):
     """All changes of an instance are applied; `paths` are the files that it wrote."""
 
     step_id: str
@@ -299,7 +299,7 @@ class StepFinished(Struct, frozen=True):
     paths: tuple[str, ...] = ()
 
 
-class StepSkipped(Struct, frozen=True):
+class StepSkipped(Struct, frozen=True, kw_only=True):
     """An instance was skipped, for `reason`."""
 
     step_id: str
@@ -309,7 +309,7 @@ class StepSkipped(Struct, frozen=True):
     total: int
 
 
-class StepRetrying(Struct, frozen=True):
+class StepRetrying(Struct, frozen=True, kw_only=True):
     """An instance failed with a temporary error; it is retried after `delay_ms`."""
 
     step_id: str

@@ -113,7 +113,7 @@ def usage(prompt: ServerPrompt) -> str:
     )
 
 
-class McpResources(Struct):
+class McpResources(Struct, kw_only=True):
     """The resources and prompts of the user's servers, while the program runs.
 
     `policy` returns the current rules.

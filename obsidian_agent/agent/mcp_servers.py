@@ -116,7 +116,7 @@ Connect = Callable[[str, McpServer, Path], McpConnection]
 """Make a connection from the server's name, its settings and the path of its log. May block."""
 
 
-class McpServers(Struct):
+class McpServers(Struct, kw_only=True):
     """The servers of the settings while the program runs, connected when they are needed.
 
     `logs` is the folder of their logs.

@@ -64,7 +64,7 @@ class OfferedTool(Struct, frozen=True):
         return full_name(self.server, self.tool), self.offer.name
 
 
-class McpTools(Struct):
+class McpTools(Struct, kw_only=True):
     """The tools of the user's servers, while the program runs.
 
     `policy` returns the current rules; `pins` is the file with the descriptions that the user has

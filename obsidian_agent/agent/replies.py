@@ -114,9 +114,11 @@ async def receive(provider: Provider, request: ChatRequest, reply: Reply, emit: 
                 case OwnCall(identity, tool, args, ended, problem):
                     purpose = tool.replace("_", " ")
                     await emit(
-                        ToolCallFinished(identity, tool, problem=problem)
+                        ToolCallFinished(call_id=identity, tool=tool, problem=problem)
                         if ended
-                        else ToolCallStarted(identity, tool, purpose, args)
+                        else ToolCallStarted(
+                            call_id=identity, tool=tool, purpose=purpose, args=args
+                        )
                     )
                 case Remark(problem, alarm):
                     await emit(Notice(problem, alarm))

@@ -38,7 +38,7 @@ MAX_BYTES: Final = 10 * 2**20
 """Bytes after which a new file is started. One earlier file is kept as `NAME.1`."""
 
 
-class Trace(Struct):
+class Trace(Struct, kw_only=True):
     """A writer for the events of turns. `degraded` is set once writing has failed."""
 
     file: Path

@@ -94,11 +94,11 @@ def opened(wiring: Wiring) -> BackendParts:
     session = build_session(wiring)
     threads = build_threads(wiring, session)
     return BackendParts(
-        session,
-        threads,
-        build_app_services(wiring, session, threads),
-        wiring.settings,
-        app_socket(wiring),
+        session=session,
+        threads=threads,
+        services=build_app_services(wiring, session, threads),
+        settings=wiring.settings,
+        proposals=app_socket(wiring),
     )
 
 

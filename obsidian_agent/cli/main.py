@@ -215,10 +215,10 @@ def _report(
         }
         status = statuses.get(code, "failed")
         result = ExecutionResult(
-            None,
-            status,
-            False,
-            "refused" if refused else "error",
+            run_id=None,
+            status=status,
+            success=False,
+            outcome="refused" if refused else "error",
             errors=tuple(problems) or (problem,),
         )
         out.document(result_document(result) | {"message": problem.message})

@@ -48,7 +48,7 @@ _BOOLEANS = {
 }
 
 
-class SettingRow(Struct, frozen=True):
+class SettingRow(Struct, frozen=True, kw_only=True):
     """A setting with its value, for display and editing.
 
     `variable` is the environment variable that overrides the file. The source "vault" is the
@@ -78,7 +78,7 @@ class SettingRow(Struct, frozen=True):
                 return ""
 
 
-class LiveSettings(Struct):
+class LiveSettings(Struct, kw_only=True):
     """The settings in use for a vault's real path. Methods may block.
 
     Without a `file` they are not stored.
@@ -101,7 +101,13 @@ class LiveSettings(Struct):
     ) -> LiveSettings:
         """Load the settings from a file, which need not exist. Raises `ConfigError`."""
         layers = load_layers(file, environment, vault, options)
-        return cls(file, layers.settings(), environment, vault, layers.options)
+        return cls(
+            file=file,
+            current=layers.settings(),
+            environment=environment,
+            vault=vault,
+            options=layers.options,
+        )
 
     @property
     def model(self) -> str | None:

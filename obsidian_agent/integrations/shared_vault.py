@@ -77,7 +77,7 @@ HINT: Final = (
 )
 
 
-class SharedVault(Struct, frozen=True):
+class SharedVault(Struct, frozen=True, kw_only=True):
     """The vault for one client.
 
     `waiting` are the plans that wait for the user, `app` the socket of the program that

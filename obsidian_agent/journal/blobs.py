@@ -242,11 +242,11 @@ def _action(row: list[Any]) -> Action:
             return PutFolder(stored_path(path), created)
         case [int(), "move", str(path), str(new_path), bool(folder), hash, inode]:
             return MoveEntry(
-                stored_path(path),
-                stored_path(new_path),
-                folder,
-                hash,
-                tuple(inode) if inode else None,
+                path=stored_path(path),
+                new_path=stored_path(new_path),
+                folder=folder,
+                hash=hash,
+                inode=tuple(inode) if inode else None,
             )
         case _:
             raise ValueError("unknown action")

@@ -297,7 +297,7 @@ def _described(value: Any) -> str:
             return type(value).__name__
 
 
-class ArgMarks(Struct, frozen=True):
+class ArgMarks(Struct, frozen=True, kw_only=True):
     """The marks of one argument, of the items of its list and of the fields of its object."""
 
     path: bool = False

@@ -41,7 +41,7 @@ FILTER_TEXTS: Final[Mapping[str, Literal["none", "optional", "required"]]] = {
 """Every filter, and whether a text follows its colon."""
 
 
-class Reference(Struct, frozen=True):
+class Reference(Struct, frozen=True, kw_only=True):
     """A reference as written in `source`.
 
     `head` is the id of the step, the captured name, or the name itself. `flaw` describes what is

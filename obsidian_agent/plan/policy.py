@@ -178,7 +178,7 @@ class PolicyLimits(Struct, frozen=True):
         return None
 
 
-class Policy(Struct, frozen=True):
+class Policy(Struct, frozen=True, kw_only=True):
     """The permissions of one run. Without `allow_writes` a plan may only read.
 
     With `by_options`, command line options and not the settings allow deletes and commands.

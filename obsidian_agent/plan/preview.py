@@ -153,7 +153,7 @@ def dry_run(  # noqa: PLR0913 - the whole input of a run; options are keywords
         raise PlanError(f"The preview was ended. {error}", code=error.code) from error
 
 
-class _DryRun(Struct, dict=True):
+class _DryRun(Struct, dict=True, kw_only=True):
     checked: Validated
     plan: ActionPlan
     tools: Mapping[str, Tool]
@@ -459,9 +459,9 @@ class _DryRun(Struct, dict=True):
         if self.on_first_screen is not None:
             timings = Timings(first_screen_ms=self.first_screen_ms)
             partial = Preview(
-                self.plan,
-                self.context,
-                self.checked.risk,
+                plan=self.plan,
+                context=self.context,
+                risk=self.checked.risk,
                 instances=tuple(self.instances),
                 change_set=change_set,
                 timings=timings,

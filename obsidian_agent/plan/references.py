@@ -70,7 +70,7 @@ def path_parameters(plan: ActionPlan) -> frozenset[str]:
     return frozenset(name for name, declared in plan.parameters.items() if declared.type == "path")
 
 
-class Scope(Struct, frozen=True):
+class Scope(Struct, frozen=True, kw_only=True):
     """The names and values visible to one step or instance.
 
     `steps` and `vars` may be the growing mappings of a dry run.

@@ -59,7 +59,7 @@ def is_named(path: VaultPath, request: str) -> bool:
     return path.stem.casefold() in text or any(part.casefold() in text for part in path.parts[:-1])
 
 
-class Instance(Struct, frozen=True):
+class Instance(Struct, frozen=True, kw_only=True):
     """A call that the plan makes: the step itself, or one item of its foreach.
 
     `name` is the step's id, or `<id>_<index>` in a foreach. `output` is None if the call was
@@ -93,7 +93,7 @@ class Timings(Struct, frozen=True):
     apply_ms: float = 0.0
 
 
-class Preview(Struct, frozen=True):
+class Preview(Struct, frozen=True, kw_only=True):
     """Exactly what a plan would do.
 
     Nothing has been written; the executor writes this and nothing else. Values that grow with the

@@ -375,7 +375,7 @@ def _malformed(
     )
 
 
-class Validated(Struct, frozen=True):
+class Validated(Struct, frozen=True, kw_only=True):
     """A validated plan. `plan` is None if there are problems.
 
     `draft` is the plan as written if its form is right, for display. `order` and `needed` (the ids
@@ -412,7 +412,12 @@ def validate(
     shaped = shape(document.to_json() if isinstance(document, ActionPlan) else document)
     plan = shaped.plan
     if plan is None:
-        return Validated(None, tuple(shaped.problems), tuple(shaped.warnings), final=shaped.final)
+        return Validated(
+            plan=None,
+            problems=tuple(shaped.problems),
+            warnings=tuple(shaped.warnings),
+            final=shaped.final,
+        )
     problems, warnings = list(shaped.problems), list(shaped.warnings)
     compiled = {
         step.id: compile_step(

@@ -59,7 +59,7 @@ class _Streams(asyncio.subprocess.SubprocessStreamProtocol):
         self.exited.set()
 
 
-class AgentProcess(Struct):
+class AgentProcess(Struct, kw_only=True):
     """A running agent that exchanges lines of JSON: a `Transport` of the package `acp`."""
 
     transport: asyncio.SubprocessTransport
@@ -96,7 +96,7 @@ class AgentProcess(Struct):
                 guard_process = await asyncio.create_subprocess_exec(
                     *guard, stdin=subprocess.PIPE, start_new_session=True
                 )
-                agent = cls(transport, protocol, guard_process, log)
+                agent = cls(transport=transport, protocol=protocol, guard=guard_process, log=log)
             except BaseException:
                 end_group(transport.get_pid(), force=True)
                 raise

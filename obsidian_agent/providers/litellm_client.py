@@ -148,7 +148,7 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-class Endpoint(Struct, frozen=True):
+class Endpoint(Struct, frozen=True, kw_only=True):
     """One model at one address.
 
     `json_mode` allows requests for a JSON object, also for one with a schema. `direct` ignores the
@@ -165,7 +165,7 @@ class Endpoint(Struct, frozen=True):
     extra: tuple[tuple[str, Any], ...] = ()
 
 
-class LiteLLMProvider(Struct):
+class LiteLLMProvider(Struct, kw_only=True):
     """A `Provider` over litellm. The key is in no repr and no message.
 
     Without `streaming` an answer is requested in one piece.

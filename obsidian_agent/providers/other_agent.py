@@ -166,7 +166,7 @@ class Turn(Struct):
             )
 
 
-class OtherAgent(Struct):
+class OtherAgent(Struct, kw_only=True):
     """A `Provider` that runs one agent for one conversation at a time.
 
     Subclasses implement a transport. `name` is `acp/NAME`, and `server` describes our MCP server in

@@ -205,7 +205,9 @@ def open_provider(
         return ScriptedProvider.load(Path(model))
     vendor = find_vendor(name)
     endpoint, key = endpoint_of(vendor, model, base_url=base_url, find_key=find_key)
-    provider = LiteLLMProvider(f"{vendor.name}/{model}", endpoint, key, streaming)
+    provider = LiteLLMProvider(
+        name=f"{vendor.name}/{model}", endpoint=endpoint, api_key=key, streaming=streaming
+    )
     service = endpoint.service
     if service.local:
         return RetryingProvider(provider, silence=LOCAL_SILENCE)

@@ -454,7 +454,13 @@ class InstanceRunner:
     def _emit_skipped(self, instance: Instance, reason: str) -> None:
         self._finished += 1
         self._emit(
-            StepSkipped(instance.step_id, instance.name, reason, self._finished, self._total)
+            StepSkipped(
+                step_id=instance.step_id,
+                instance=instance.name,
+                reason=reason,
+                completed=self._finished,
+                total=self._total,
+            )
         )
 
     def _lose(self, instance: Instance, work: list[Work]) -> None:
@@ -596,8 +602,8 @@ class InstanceRunner:
                 delay *= random.uniform(1 - _JITTER, 1 + _JITTER)
                 self._emit(
                     StepRetrying(
-                        instance.step_id,
-                        instance.name,
+                        step_id=instance.step_id,
+                        instance=instance.name,
                         attempt=attempts + 1,
                         attempts=policy.max_attempts,
                         delay_ms=delay,

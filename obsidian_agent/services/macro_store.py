@@ -46,7 +46,7 @@ def untrusted(macro: Macro) -> MacroError:
     return MacroError(f"The macro “{macro.name}” {why}.", code="MACRO_UNTRUSTED")
 
 
-class MacroStore(Struct, frozen=True):
+class MacroStore(Struct, frozen=True, kw_only=True):
     """The macros of a vault. Every method may block.
 
     `usage` is a file outside the vault with how often each macro ran. `plan_of` returns the plan of

@@ -83,7 +83,7 @@ def picks(planning: Planning, provider: Provider) -> bool:
     )
 
 
-class MenuPlanner(Struct, frozen=True):
+class MenuPlanner(Struct, frozen=True, kw_only=True):
     """A `Planner` over the menu.
 
     `make` opens the model, and returns `None` if it does not pick from the menu. `otherwise` plans
@@ -205,7 +205,11 @@ class MenuPlanner(Struct, frozen=True):
         preview = self.offline.turn(request).tried(plan, self.offline.policy())
         sentences = doubts(request.message, around, *parts, preview=preview)
         if sentences:
-            return _question(Candidate(plan.goal, plan, {}, (), doubts=sentences, agent=agent))
+            return _question(
+                Candidate(
+                    title=plan.goal, plan=plan, values={}, missing=(), doubts=sentences, agent=agent
+                )
+            )
         return PlanReady(plan, preview=preview, agent=agent)
 
 
@@ -305,7 +309,14 @@ class _Turn(Struct):
             match self.planner.offline.turn(self.request).propose(recipe, rest, doubted=True):
                 case PlanReady(plan):
                     candidates.append(
-                        Candidate(plan.goal, plan, rest, (), recipe=recipe.name, doubts=(doubt,))
+                        Candidate(
+                            title=plan.goal,
+                            plan=plan,
+                            values=rest,
+                            missing=(),
+                            recipe=recipe.name,
+                            doubts=(doubt,),
+                        )
                     )
                 case NeedsInput(candidates=(first, *_)) if not first.missing:
                     candidates.append(replace(first, doubts=(doubt, *first.doubts)))
@@ -329,9 +340,17 @@ class _Turn(Struct):
             case NeedsInput(candidates=(first, *_)):
                 candidate = first
             case PlanReady(plan):
-                candidate = Candidate(plan.goal, plan, rest, (), chosen.recipe.name)
+                candidate = Candidate(
+                    title=plan.goal, plan=plan, values=rest, missing=(), recipe=chosen.recipe.name
+                )
             case _:
-                candidate = Candidate(chosen.recipe.title, None, rest, (), chosen.recipe.name)
+                candidate = Candidate(
+                    title=chosen.recipe.title,
+                    plan=None,
+                    values=rest,
+                    missing=(),
+                    recipe=chosen.recipe.name,
+                )
         doubts = (event.problem.message, *candidate.doubts)
         return _question(replace(candidate, doubts=doubts))
 
@@ -370,7 +389,9 @@ def _among(planned: PlanReady, offered: Sequence[Candidate]) -> NeedsInput:
     """Return the question in which the plan of a model is one of the candidates."""
     plan = planned.plan
     same = [candidate for candidate in offered if candidate.plan == plan]
-    chosen = same or [Candidate(plan.goal, plan, {}, (), agent=planned.agent)]
+    chosen = same or [
+        Candidate(title=plan.goal, plan=plan, values={}, missing=(), agent=planned.agent)
+    ]
     return NeedsInput(WHICH, _merged(chosen, offered))
 
 

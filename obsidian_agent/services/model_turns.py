@@ -61,7 +61,7 @@ _SPEC: Final = re.compile(r"(custom:)?[a-z0-9][a-z0-9_-]*/[^\s/][^\s]{0,200}")
 _MODEL: Final = re.compile(r"[^\s/][^\s]{0,200}")
 
 
-class Models(Struct, frozen=True):
+class Models(Struct, frozen=True, kw_only=True):
     """The models of a session, with the rules for sharing and the ledger of what is sent.
 
     `spec` is the default model.
@@ -231,7 +231,7 @@ async def traced(
     return verdict
 
 
-class RequestPreview(Struct, frozen=True):
+class RequestPreview(Struct, frozen=True, kw_only=True):
     """The first request of a message, preceded by the menu request if the model picks from it.
 
     `text` is exact except for the random mark of its fences, and without what consent to the

@@ -544,10 +544,10 @@ class OfflineTurn(Struct, frozen=True, dict=True):
         sentence = sentence_of(recipe, values, missing, self._count)
         failure = self._failure(recipe, values, plan) if suggestion is not None else None
         return Candidate(
-            title_of(sentence),
-            plan,
-            {name: form_text(recipe.inputs[name], value) for name, value in values.items()},
-            missing,
+            title=title_of(sentence),
+            plan=plan,
+            values={name: form_text(recipe.inputs[name], value) for name, value in values.items()},
+            missing=missing,
             recipe=recipe.name,
             doubts=tuple(filter(None, (failure, *self._doubts(recipe, suggestion)))),
             sentence=sentence,

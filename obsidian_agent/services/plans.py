@@ -57,7 +57,7 @@ ApprovedBy = Literal["person", "options", "settings"]
 """The approval of a plan: by a person who saw it, by `--yes`, or by the settings."""
 
 
-class PreviewOptions(Struct, frozen=True):
+class PreviewOptions(Struct, frozen=True, kw_only=True):
     """Options of a preview in addition to the plan and its values.
 
     For a plan that runs in stages, `done` holds the outputs of the steps that ran, `done_items`
@@ -91,7 +91,7 @@ class PreviewOptions(Struct, frozen=True):
 DEFAULT_OPTIONS: Final = PreviewOptions()
 
 
-class Plans(Struct, frozen=True):
+class Plans(Struct, frozen=True, kw_only=True):
     """The plans of a vault.
 
     `make_policy` returns the current policy for the plans of an agent, or for "" of the user.

@@ -151,7 +151,7 @@ def _finished_pieces(records: Sequence[Record]) -> Iterator[int]:
                 pass
 
 
-class ThreadSummary(Struct, frozen=True):
+class ThreadSummary(Struct, frozen=True, kw_only=True):
     """A thread in a list. Times are ISO 8601.
 
     `count` is the number of messages of user and model, `preview` the beginning of the last one.

@@ -168,7 +168,7 @@ def _shortened(text: str) -> str:
     return f"{start.rstrip(' .:;,!')}…"
 
 
-class ActiveThread(Struct):
+class ActiveThread(Struct, kw_only=True):
     """A thread in memory.
 
     `conversation` is what models get, `recorder` writes the file, and `task` runs the turn in the
@@ -505,7 +505,9 @@ class ThreadManager(Struct):
         with contextlib.suppress(OSError):
             file.size = file.path.stat().st_size
         thread = ActiveThread(
-            conversation, Recorder(file, ThreadFold(state), self.store.now), self.clock()
+            conversation=conversation,
+            recorder=Recorder(file, ThreadFold(state), self.store.now),
+            used_at=self.clock(),
         )
         conversation.keeper = thread.recorder
         self._open[state.id] = thread

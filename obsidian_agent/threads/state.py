@@ -167,7 +167,7 @@ class ThreadEntry(Struct, frozen=True):
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Version(Struct, frozen=True):
+class Version(Struct, frozen=True, kw_only=True):
     """The end of a turn. `entries` and `messages` are their numbers at that time."""
 
     number: int
@@ -380,7 +380,13 @@ class ThreadFold(Struct):
             (entry.text for entry in reversed(state.entries) if entry.role == "person"), ""
         )
         state.versions.append(
-            Version(number, time, len(state.entries), len(state.messages), question)
+            Version(
+                number=number,
+                time=time,
+                entries=len(state.entries),
+                messages=len(state.messages),
+                question=question,
+            )
         )
         state.version = number
         for old in state.versions[:-MAX_VERSIONS]:

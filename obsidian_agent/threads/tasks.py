@@ -50,7 +50,7 @@ class ConversationTask(Struct, frozen=True):
     from_user: bool
 
 
-class TaskPlan(Struct, frozen=True):
+class TaskPlan(Struct, frozen=True, kw_only=True):
     """A plan of the conversation as a list of tasks.
 
     `run_id` and `status` belong to its last run (None and "" before one). The states of its steps
@@ -142,7 +142,11 @@ def _plan(entry: ThreadEntry) -> TaskPlan:
     open_steps: list[tuple[str, PlanStepState]] = [
         (_step(step), "open") for step in listed if isinstance(step, dict)
     ]
-    return TaskPlan(entry.text, tuple(open_steps), document if isinstance(document, dict) else {})
+    return TaskPlan(
+        goal=entry.text,
+        steps=tuple(open_steps),
+        plan=document if isinstance(document, dict) else {},
+    )
 
 
 def _step(step: Mapping[str, Any]) -> str:
@@ -173,7 +177,7 @@ def _with_runs(plan: TaskPlan, runs: Sequence[ThreadEntry], outcomes_of: Outcome
         undone=any(outcome.undone for outcome in outcomes),
         in_effect=any(outcome.in_effect for outcome in outcomes),
     )
-    return TaskPlan(plan.goal, steps, plan.plan, ids[-1], status)
+    return TaskPlan(goal=plan.goal, steps=steps, plan=plan.plan, run_id=ids[-1], status=status)
 
 
 def _short(text: str) -> str:

@@ -246,7 +246,7 @@ def insert_at_cursor(args: EditorInput, ctx: ToolContext) -> Proposal[InsertAtCu
     return edit.proposal(output, target, replaced=False)
 
 
-class EditorEdit(Struct, frozen=True):
+class EditorEdit(Struct, frozen=True, kw_only=True):
     """The note with the new text, its range, and its length in UTF-16 code units."""
 
     text: str

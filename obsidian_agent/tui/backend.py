@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from obsidian_agent.threads.manager import ThreadManager
 
 
-class BackendParts(Struct, frozen=True):
+class BackendParts(Struct, frozen=True, kw_only=True):
     """An open vault with its conversations, reports and settings.
 
     `proposals` is the socket on which other programs propose plans.

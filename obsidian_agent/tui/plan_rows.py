@@ -58,7 +58,7 @@ class RemarkRow(Struct, frozen=True):
     """True in an opened fold."""
 
 
-class RemarksRow(Struct, frozen=True):
+class RemarksRow(Struct, frozen=True, kw_only=True):
     """The fold of several remarks of one kind."""
 
     key: str
@@ -89,7 +89,7 @@ class GroupRow(Struct, frozen=True):
     """The number of changes that are left out."""
 
 
-class ChangeRow(Struct, frozen=True):
+class ChangeRow(Struct, frozen=True, kw_only=True):
     """A file or folder that changes."""
 
     change: NetChange
@@ -114,7 +114,7 @@ class PartRow(Struct, frozen=True):
 PlanRow = RemarkRow | RemarksRow | StepRow | GroupRow | ChangeRow | PartRow
 
 
-class PlanState(Struct, frozen=True):
+class PlanState(Struct, frozen=True, kw_only=True):
     """A preview and what is excluded from it.
 
     `plan` has all steps, also those with an id in `disabled`. A preview that is not `complete`
@@ -197,7 +197,7 @@ def _section(
         text = f"{counted(len(members), 'file')}: {words}" if words else first.text
         more = "" if words else f"  and {len(members) - 1:,} more like it"
         detail = "\n".join(row.text for row, _ in members[:_LISTED_REMARKS])
-        yield RemarksRow(key, first.kind, text + more, detail, is_open)
+        yield RemarksRow(key=key, kind=first.kind, text=text + more, detail=detail, is_open=is_open)
         if is_open:
             for row, _ in members:
                 yield RemarkRow(row.kind, row.text, row.detail, is_inside=True)
@@ -358,8 +358,8 @@ def _file_rows(view: PlanView, group: Group, change: NetChange) -> Iterator[Plan
     path = change.path.text
     parts_left_out = view.parts_left_out(change)
     yield ChangeRow(
-        change,
-        group.kind,
+        change=change,
+        kind=group.kind,
         edit=(view.edits or {}).get(path),
         is_inside=group.is_folded,
         is_left_out=view.is_left_out(change),

@@ -140,11 +140,19 @@ def told(outputs: dict[str, Any], risk: Risk = Risk.READ_ONLY) -> list[tuple[str
     first = next(iter(outputs))
     instances = tuple(
         Instance(
-            name, name, None, "vault.query", {}, "ready", depends_on=frozenset({first} - {name})
+            name=name,
+            step_id=name,
+            index=None,
+            tool="vault.query",
+            args={},
+            state="ready",
+            depends_on=frozenset({first} - {name}),
         )
         for name in outputs
     )
-    return findings(Preview(plan, RunContext("V", NOW), risk, instances=instances), outputs)
+    return findings(
+        Preview(plan=plan, context=RunContext("V", NOW), risk=risk, instances=instances), outputs
+    )
 
 
 def test_outputs_read_as_lists_and_fields() -> None:

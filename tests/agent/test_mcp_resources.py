@@ -68,7 +68,11 @@ class Desk:
         record = AuditRecord(self.folder / "record", lambda: NOW)
         named = servers or {"desk": self.server}
         return McpResources(
-            McpServers(lambda: named, self.folder / "log", Connection), Policy, record
+            servers=McpServers(
+                configured=lambda: named, logs=self.folder / "log", connect=Connection
+            ),
+            policy=Policy,
+            record=record,
         )
 
     def send(self, message: str) -> list[dict[str, Any]]:

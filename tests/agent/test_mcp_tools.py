@@ -81,8 +81,15 @@ class Desk:
 
     def tools(self) -> McpTools:
         record = AuditRecord(self.folder / "record", lambda: datetime.now(UTC))
-        servers = McpServers(lambda: {"desk": self.server}, self.folder / "log", Connection)
-        return McpTools(servers, lambda: self.policy, self.folder / "pins.json", record)
+        servers = McpServers(
+            configured=lambda: {"desk": self.server}, logs=self.folder / "log", connect=Connection
+        )
+        return McpTools(
+            servers=servers,
+            policy=lambda: self.policy,
+            pins=self.folder / "pins.json",
+            record=record,
+        )
 
     async def approve(self, request: ShareRequest) -> ShareDecision:
         self.asked.append(request)
@@ -104,7 +111,12 @@ class Desk:
     async def ask(self, tools: McpTools, name: str = "look", **args: Any) -> ToolAnswer | None:
         found = await tools.offered(self.approve, self.emit)
         return await tools.call(
-            found[f"mcp__desk__{name}"], args, self.approve, Grants(), self.emit, "c1"
+            found[f"mcp__desk__{name}"],
+            args,
+            approve=self.approve,
+            grants=Grants(),
+            emit=self.emit,
+            call_id="c1",
         )
 
     def call(self, name: str = "look", **args: Any) -> ToolAnswer | None:
@@ -250,7 +262,9 @@ def test_a_name_that_models_cannot_call_is_mapped_and_called_by_its_own(
     async def ask(tools: McpTools) -> list[ToolAnswer | None]:
         found = await tools.offered(desk.approve, desk.emit)
         return [
-            await tools.call(item, {}, desk.approve, Grants(), desk.emit, "c")
+            await tools.call(
+                item, {}, approve=desk.approve, grants=Grants(), emit=desk.emit, call_id="c"
+            )
             for item in sorted(found.values(), key=lambda item: item.tool != name)
         ]
 
@@ -326,7 +340,14 @@ def test_a_rule_or_an_answer_for_the_conversation_lets_a_tool_be_called_unasked(
     async def twice(tools: McpTools) -> None:
         found, grants = await tools.offered(desk.approve, desk.emit), Grants()
         for q in ("a", "b"):
-            await tools.call(found["mcp__desk__look"], {"q": q}, desk.approve, grants, desk.emit, q)
+            await tools.call(
+                found["mcp__desk__look"],
+                {"q": q},
+                approve=desk.approve,
+                grants=grants,
+                emit=desk.emit,
+                call_id=q,
+            )
 
     desk.answers["call"] = "thread"
     desk.play(twice)
@@ -341,7 +362,14 @@ def test_a_rule_that_denies_a_tool_leaves_it_out_and_ends_what_was_offered(desk:
         found = await tools.offered(desk.approve, desk.emit)
         desk.policy = Policy(limits=(PolicyLimits(tools_deny=("mcp__*",)),))
         with pytest.raises(ServerError, match="tools_deny"):
-            await tools.call(found["mcp__desk__look"], {}, desk.approve, Grants(), desk.emit, "1")
+            await tools.call(
+                found["mcp__desk__look"],
+                {},
+                approve=desk.approve,
+                grants=Grants(),
+                emit=desk.emit,
+                call_id="1",
+            )
         assert await tools.offered(desk.approve, desk.emit) == {}
 
     desk.play(denied)

@@ -21,27 +21,33 @@ from obsidian_agent.cli.output import Output
 from obsidian_agent.vault.paths.path import PathUse, parse
 
 ITEMS = (
-    ShareItem(parse("A/a.md", PathUse.READ), Level.TEXT, 1234, 309, "It names\x1b[8m the price."),
     ShareItem(
-        parse("A/b.md", PathUse.READ),
-        Level.PREVIEW,
-        40,
-        10,
-        "",
-        tuple(f"{number}: line" for number in range(30)),
+        path=parse("A/a.md", PathUse.READ),
+        level=Level.TEXT,
+        size=1234,
+        tokens=309,
+        why="It names\x1b[8m the price.",
+    ),
+    ShareItem(
+        path=parse("A/b.md", PathUse.READ),
+        level=Level.PREVIEW,
+        size=40,
+        tokens=10,
+        why="",
+        previews=tuple(f"{number}: line" for number in range(30)),
     ),
 )
 REQUEST = ShareRequest(
-    "id",
-    "files",
-    "vault.readFiles",
-    "Read files",
-    {"query": "price"},
-    ITEMS,
-    "openai/x",
-    "https://api.example",
-    2,
-    3,
+    call_id="id",
+    kind="files",
+    tool="vault.readFiles",
+    purpose="Read files",
+    args={"query": "price"},
+    items=ITEMS,
+    provider="openai/x",
+    address="https://api.example",
+    number=2,
+    total=3,
 )
 
 
@@ -157,14 +163,14 @@ async def test_a_tool_of_a_server_is_asked_about_with_all_of_its_arguments(
 ) -> None:
     text = "\n".join(f'"{number}": "\x1b[8m"' for number in range(200))
     request = ShareRequest(
-        "id",
-        "call",
-        "mcp__desk__look",
-        "Call look",
-        {},
-        (),
-        "the MCP server desk",
-        "npx desk",
+        call_id="id",
+        kind="call",
+        tool="mcp__desk__look",
+        purpose="Call look",
+        args={},
+        items=(),
+        provider="the MCP server desk",
+        address="npx desk",
         text=text,
     )
     told = described(request)

@@ -28,7 +28,7 @@ def path(text: str) -> VaultPath:
 def test_an_edited_and_renamed_file_is_one_rename() -> None:
     actions: list[Action] = [
         PutFile(path("A.md"), "1", "2"),
-        MoveEntry(path("A.md"), path("B.md"), folder=False, hash="2"),
+        MoveEntry(path=path("A.md"), new_path=path("B.md"), folder=False, hash="2"),
         PutFile(path("B.md"), "2", "3"),
     ]
     assert net_changes(actions) == [
@@ -40,7 +40,7 @@ def test_files_below_a_moved_folder_keep_their_first_paths() -> None:
     actions: list[Action] = [
         PutFolder(path("New"), created=True),
         PutFile(path("Old/A.md"), "1", "2"),
-        MoveEntry(path("Old"), path("New/Old"), folder=True, hash=None),
+        MoveEntry(path=path("Old"), new_path=path("New/Old"), folder=True, hash=None),
     ]
     assert net_changes(actions) == [
         RunChange(kind="mkdir", path="New"),
@@ -55,7 +55,7 @@ def test_a_file_that_was_made_and_removed_is_no_change() -> None:
 
 
 def test_what_went_to_the_trash_is_deleted() -> None:
-    moved = MoveEntry(path("A.md"), trash("A.md"), folder=False, hash="1")
+    moved = MoveEntry(path=path("A.md"), new_path=trash("A.md"), folder=False, hash="1")
     assert net_changes([moved]) == [RunChange(kind="delete", path="A.md")]
 
 

@@ -113,7 +113,7 @@ def test_what_changes_in_a_folder_after_the_preview_is_a_conflict_before_anythin
 
 def test_a_folder_in_which_nothing_changed_is_moved(house: House, size: str) -> None:
     ready = house.preview(MOVE)
-    (house.root / "F/.DS_Store").write_bytes(b"seen by nobody")
+    (house.root / "F/.DS_Store").write_bytes(b"not in the inventory")
     assert house.preview(MOVE).plan_hash == ready.plan_hash
     assert house.run(ready).status == "done"
     assert (house.root / "Done/F/deep/b.md").read_text() == "two\n"

@@ -602,7 +602,13 @@ class TestCommands:
     def preview(self) -> Preview:
         preview = previewed([], EDITS[0], steps=[step("c"), step("w", onError="skip")])
         command = Instance(
-            "c", "c", None, "commands.run", {"id": "app:reload"}, "ready", opaque=True
+            name="c",
+            step_id="c",
+            index=None,
+            tool="commands.run",
+            args={"id": "app:reload"},
+            state="ready",
+            opaque=True,
         )
         return replace(preview, instances=(command, preview.instances[1]))
 
@@ -647,7 +653,10 @@ def test_outputs_of_a_foreach_keep_their_places(
         *EDITS, steps=[step("a", onError="skip")] + [step(f"x{n}") for n in range(2)]
     )
     instances = tuple(
-        Instance(f"a_{n}", "a", n, "t", {}, "ready", output={"n": n}) for n in range(3)
+        Instance(
+            name=f"a_{n}", step_id="a", index=n, tool="t", args={}, state="ready", output={"n": n}
+        )
+        for n in range(3)
     )
     result = desk.run(
         replace(preview, instances=instances, outputs={"a": [{"n": n} for n in range(3)]})

@@ -169,7 +169,9 @@ def run(
         datetime(2026, 3, 14, tzinfo=UTC),
         selection=Selection(selection) if selection else None,
     )
-    done = dry_run(plan.to_json(), TOOLS, Policy(), DiskView(store), context, values)
+    done = dry_run(
+        plan.to_json(), TOOLS, policy=Policy(), view=DiskView(store), context=context, values=values
+    )
     assert not done.errors, done.errors
     return {
         change.path.text: (change.content or b"").decode()
@@ -241,9 +243,9 @@ def test_values_in_paths_cannot_climb(make_vault):
     done = dry_run(
         plan.to_json(),
         TOOLS,
-        Policy(),
-        DiskView(make_vault({"a.md": ""})),
-        context,
-        {"text": "../../x"},
+        policy=Policy(),
+        view=DiskView(make_vault({"a.md": ""})),
+        context=context,
+        values={"text": "../../x"},
     )
     assert [problem.code for problem in done.errors] == ["PATH_INVALID"]

@@ -51,7 +51,11 @@ def store(vault: VaultStore, tmp_path: Path) -> MacroStore:
         TrustStore(tmp_path / "trusted" / "trusted.json"),
     )
     return MacroStore(
-        AppFolder(vault, "macros"), usage, trusted, TOOLS, dict[str, ActionPlan]().__getitem__
+        folder=AppFolder(vault, "macros"),
+        usage=usage,
+        trust=trusted,
+        tools=TOOLS,
+        plan_of=dict[str, ActionPlan]().__getitem__,
     )
 
 

@@ -44,13 +44,20 @@ def test_something_else_is_wrong_and_a_way_there_is_asked(session: Session) -> N
     right = propose(session, task.recipe, task.values)
     assert isinstance(right, PlanReady)
     offers = [
-        Candidate("t", None, dict(task.values), (), task.recipe),
-        Candidate("t", None, {}, ("notes", "folder"), task.recipe),
-        Candidate("t", right.plan, {}, ()),
+        Candidate(title="t", plan=None, values=dict(task.values), missing=(), recipe=task.recipe),
+        Candidate(title="t", plan=None, values={}, missing=("notes", "folder"), recipe=task.recipe),
+        Candidate(title="t", plan=right.plan, values={}, missing=()),
     ]
     assert [judge(session, task, NeedsInput("?", (offer,))) for offer in offers] == ["asked"] * 3
     assert (
-        judge(session, task, NeedsInput("?", (Candidate("t", None, {}, ("path",), "merge"),)))
+        judge(
+            session,
+            task,
+            NeedsInput(
+                "?",
+                (Candidate(title="t", plan=None, values={}, missing=("path",), recipe="merge"),),
+            ),
+        )
         == "open"
     )
 

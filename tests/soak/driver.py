@@ -133,7 +133,7 @@ def write_state(what: str, base: Path, value: str) -> None:
                 AppFolder(store, "macros").write("m", {"v": value})
         case "index":
             replace_file(base / "vault/a.md", f"#{value}\n".encode())
-            _indexed(base, anew=True)
+            _indexed(base, rebuild=True)
         case "doctor":
             if value == "new":
                 _doctor(base)
@@ -176,11 +176,11 @@ def read_state(what: str, base: Path) -> str:
             raise ValueError(what)
 
 
-def _indexed(base: Path, *, anew: bool = False) -> list[str]:
+def _indexed(base: Path, *, rebuild: bool = False) -> list[str]:
     """Return the tags of a note in the index of the vault."""
     with VaultStore.open(base / "vault") as store:
         keeper = IndexKeeper(store, base / "state/index")
-        index = keeper.rebuild() if anew else keeper.refresh()
+        index = keeper.rebuild() if rebuild else keeper.refresh()
         return [value for value in ("old", "new", "later") if index.tagged(value, ROOT)]
 
 

@@ -1,4 +1,4 @@
-"""Faults besides kills: state files, full disks, exchanged folders, clocks, terminals."""
+"""Faults other than kills: state files, full disks, exchanged folders, clocks, terminals."""
 
 from __future__ import annotations
 

@@ -255,8 +255,16 @@ async def test_titles_come_after_the_first_exchange(make_chats: MakeChats) -> No
     assert chats.open(thread).state.title == "What about the garden?"
     await ask(chats, thread, "Something else?")
     assert await chats.make_title(thread) is None
-    chats.record_run(thread, "Water the garden", ExecutionResult("r1", "done", True, "done"))
-    chats.record_run(thread, "Sell the garden", ExecutionResult("r2", "failed", False, "error"))
+    chats.record_run(
+        thread,
+        "Water the garden",
+        ExecutionResult(run_id="r1", status="done", success=True, outcome="done"),
+    )
+    chats.record_run(
+        thread,
+        "Sell the garden",
+        ExecutionResult(run_id="r2", status="failed", success=False, outcome="error"),
+    )
     assert chats.open(thread).state.title == "Water the garden"
 
 
@@ -265,7 +273,11 @@ async def test_a_title_of_the_persons_stays(make_chats: MakeChats) -> None:
     thread = chats.create().id
     chats.rename(thread, "Mine")
     await ask(chats, thread, "What about the garden?")
-    chats.record_run(thread, "Water the garden", ExecutionResult("r1", "done", True, "done"))
+    chats.record_run(
+        thread,
+        "Water the garden",
+        ExecutionResult(run_id="r1", status="done", success=True, outcome="done"),
+    )
     assert await chats.make_title(thread) is None
     assert chats.store.summaries()[0].title == "Mine"
 
@@ -303,7 +315,11 @@ async def test_a_plan_and_its_run_are_kept_with_the_thread(make_chats: MakeChats
     thread = chats.create().id
     events = await ask(chats, thread, "Make a note")
     assert isinstance(events[-1], PreviewReady)
-    chats.record_run(thread, "Create a note", ExecutionResult("r1", "done", True, "done"))
+    chats.record_run(
+        thread,
+        "Create a note",
+        ExecutionResult(run_id="r1", status="done", success=True, outcome="done"),
+    )
     state = make_chats(a=[]).open(thread).state
     assert [(each.role, each.text) for each in state.entries][-2:] == [
         ("plan", "Create a note"),

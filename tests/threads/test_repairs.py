@@ -16,7 +16,7 @@ from obsidian_agent.threads.manager import REPAIRS, ThreadManager
 from support import MakeVault, settings_with
 
 DEVIATION = (Problem("NOT_AS_PREVIEWED", "A.md has different content."),)
-DONE = ExecutionResult("r1", "done", True, "done")
+DONE = ExecutionResult(run_id="r1", status="done", success=True, outcome="done")
 STEPS = [
     {"id": "make", "tool": "vault.createFile", "args": {"path": "New.md", "content": "new"}},
     {
@@ -66,7 +66,12 @@ async def test_two_repairs_in_a_row_are_offered_until_a_run_is_as_previewed_or_a
     thread = chats.create().id
 
     def run(status: str = "done", deviations: tuple[Problem, ...] = DEVIATION) -> bool:
-        result = ExecutionResult("r1", status, status == "done", status)  # type: ignore[arg-type]
+        result = ExecutionResult(
+            run_id="r1",
+            status=status,  # type: ignore[arg-type]
+            success=status == "done",
+            outcome=status,  # type: ignore[arg-type]
+        )
         return chats.record_run(thread, "Tidy", result, deviations)
 
     assert [run() for _ in range(REPAIRS + 1)] == [True] * REPAIRS + [False]

@@ -105,13 +105,23 @@ def change(
     """Return a net change of any path."""
     before = None if kind in ("create", "mkdir") else vault_path(path)
     renamed = vault_path(new_path) if new_path else None
-    return NetChange(kind, vault_path(path), renamed, before, content, folder)  # type: ignore[arg-type]
+    return NetChange(
+        kind=kind,  # type: ignore[arg-type]
+        path=vault_path(path),
+        new_path=renamed,
+        before=before,
+        content=content,
+        folder=folder,
+    )
 
 
 def preview_of(plan: ActionPlan, changes: Sequence[NetChange], **fields: Any) -> Preview:
     """Return a preview with one instance for each step."""
     instances = tuple(
-        Instance(step.id, step.id, None, step.tool, step.args, "ready") for step in plan.steps
+        Instance(
+            name=step.id, step_id=step.id, index=None, tool=step.tool, args=step.args, state="ready"
+        )
+        for step in plan.steps
     )
     defaults: dict[str, Any] = {
         "instances": instances,

@@ -835,19 +835,32 @@ async def test_a_saved_action_runs_with_its_displayed_values_changed_or_not() ->
 
 async def test_reads_are_reported_and_sent_files_are_counted() -> None:
     items = (
-        ShareItem(vault_path("A.md"), Level.TEXT, 10, 3),
-        ShareItem(vault_path("B.md"), Level.TEXT, 10, 3),
+        ShareItem(path=vault_path("A.md"), level=Level.TEXT, size=10, tokens=3),
+        ShareItem(path=vault_path("B.md"), level=Level.TEXT, size=10, tokens=3),
     )
     request = ShareRequest(
-        "c", "files", "vault.readFile", "Read notes", {}, items, "some/model", "https://x"
+        call_id="c",
+        kind="files",
+        tool="vault.readFile",
+        purpose="Read notes",
+        args={},
+        items=items,
+        provider="some/model",
+        address="https://x",
     )
     missing = Problem("FILE_NOT_FOUND", "There is no B.md.")
     async with driving() as app:
         await app.play(
-            ToolCallStarted("c", "vault.readFile", "Read notes", {}, "it is about A"),
+            ToolCallStarted(
+                call_id="c",
+                tool="vault.readFile",
+                purpose="Read notes",
+                args={},
+                why="it is about A",
+            ),
             ShareRequested(request),
             ShareDecided(request, ShareDecision("once", frozenset({"A.md"}))),
-            ToolCallFinished("c", "vault.readFile", problem=missing),
+            ToolCallFinished(call_id="c", tool="vault.readFile", problem=missing),
             TokensUsed("", 1000, 200, 2),
             Notice(Problem("X", "The context was shortened.")),
             RoundsUsedUp(8),

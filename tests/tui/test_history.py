@@ -258,7 +258,15 @@ async def test_a_run_of_one_step_has_none_to_go_back_to(tmp_path: Path) -> None:
 
 
 async def test_a_command_cannot_be_undone_and_the_history_says_so(tmp_path: Path) -> None:
-    command = Instance("c", "c", None, "commands.run", {"id": "x:y"}, "ready", opaque=True)
+    command = Instance(
+        name="c",
+        step_id="c",
+        index=None,
+        tool="commands.run",
+        args={"id": "x:y"},
+        state="ready",
+        opaque=True,
+    )
     alone = previewed([], steps=[step("c")], goal="Reload")
     both = previewed([], create("A.md", b"a\n"), steps=[step("c"), step("a")], goal="Both")
     with VaultStore.open(tmp_path) as store:

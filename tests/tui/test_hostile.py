@@ -91,8 +91,12 @@ async def tour(app: Driver, bad: str, monkeypatch: pytest.MonkeyPatch) -> list[s
     await look()
     await look("escape", "escape", "ctrl+o")
     await look("enter")
-    one = Candidate(bad, preview.plan, {bad: bad}, (), "one")
-    await app.play(NeedsInput(bad, (one, Candidate(bad, None, {}, (bad,), "two"))))
+    one = Candidate(title=bad, plan=preview.plan, values={bad: bad}, missing=(), recipe="one")
+    await app.play(
+        NeedsInput(
+            bad, (one, Candidate(title=bad, plan=None, values={}, missing=(bad,), recipe="two"))
+        )
+    )
     await look()
     await look("escape")
     await app.play(
@@ -155,12 +159,12 @@ def hostile_run(bad: str) -> list[AgentEvent]:
         commands=(bad,),
     )
     result = ExecutionResult(
-        "r1",
-        "done",
-        True,
-        "done",
-        1,
-        1,
+        run_id="r1",
+        status="done",
+        success=True,
+        outcome="done",
+        completed_steps=1,
+        total_steps=1,
         errors=(problem,),
         warnings=(problem,),
         effects=effects,
@@ -169,9 +173,11 @@ def hostile_run(bad: str) -> list[AgentEvent]:
     return [
         RunStarted("r1", 1),
         StepStarted(bad, bad, bad),
-        StepFinished(bad, bad, 1, 1, 1.0, (bad,)),
-        StepSkipped(bad, bad, bad, 1, 1),
-        StepRetrying(bad, bad, 1, 2, 1.0, problem),
+        StepFinished(step_id=bad, instance=bad, completed=1, total=1, elapsed_ms=1.0, paths=(bad,)),
+        StepSkipped(step_id=bad, instance=bad, reason=bad, completed=1, total=1),
+        StepRetrying(
+            step_id=bad, instance=bad, attempt=1, attempts=2, delay_ms=1.0, problem=problem
+        ),
         StepFailed(bad, bad, problem),
         RunFinished(result),
     ]

@@ -31,16 +31,23 @@ from tui.samples import create, interrupted, plan_document, plan_of, vault_path
 
 
 def request() -> ShareRequest:
-    item = ShareItem(vault_path("Garden.md"), Level.TEXT, 1200, 300, "", ("line",))
+    item = ShareItem(
+        path=vault_path("Garden.md"),
+        level=Level.TEXT,
+        size=1200,
+        tokens=300,
+        why="",
+        previews=("line",),
+    )
     return ShareRequest(
-        "c1",
-        "files",
-        "vault.readFiles",
-        "Read notes",
-        {},
-        (item,),
-        "model",
-        "here",
+        call_id="c1",
+        kind="files",
+        tool="vault.readFiles",
+        purpose="Read notes",
+        args={},
+        items=(item,),
+        provider="model",
+        address="here",
         number=1,
         total=1,
     )
@@ -53,7 +60,9 @@ def dialogs() -> list[Modal[Any]]:
         Confirm("Undo", "Really?", "Undo"),
         RecoveryDialog(run),
         Conflicts([UndoConflict("A.md", "changed")], lambda path: ""),
-        Candidates("What?", [Candidate("One", plan_of(), {}, (), "one")]),
+        Candidates(
+            "What?", [Candidate(title="One", plan=plan_of(), values={}, missing=(), recipe="one")]
+        ),
         ValuesForm("More", [Field("name")]),
     ]
 

@@ -196,9 +196,16 @@ async def test_a_command_that_a_rule_names_runs_without_a_question(
 async def test_every_list_of_files_opens_them_in_obsidian(
     running: StandIn, folder: Path, tmp_path: Path
 ) -> None:
-    item = ShareItem(parse("Day.md", PathUse.READ), Level.TEXT, 3, 1)
+    item = ShareItem(path=parse("Day.md", PathUse.READ), level=Level.TEXT, size=3, tokens=1)
     request = ShareRequest(
-        "1", "files", "vault.readFile", "Read", {}, (item,), "test/model", "here"
+        call_id="1",
+        kind="files",
+        tool="vault.readFile",
+        purpose="Read",
+        args={},
+        items=(item,),
+        provider="test/model",
+        address="here",
     )
     async with app(folder, tmp_path) as driver:
         for screen in (

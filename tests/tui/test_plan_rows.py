@@ -32,13 +32,13 @@ ALL = [
 def call(
     step: str, tool: str = "util.parseMarkdownBullets", state: Any = "ready", **fields: Any
 ) -> Instance:
-    return Instance(step, step, None, tool, {}, state, **fields)
+    return Instance(name=step, step_id=step, index=None, tool=tool, args={}, state=state, **fields)
 
 
 def rows_of(
     preview: Preview, disabled: frozenset[str] = frozenset(), **more: Any
 ) -> list[PlanRow | str]:
-    state = PlanState(preview, preview.plan, disabled)
+    state = PlanState(preview=preview, plan=preview.plan, disabled=disabled)
     return plan_rows.build_rows(PlanView(state=state, **more))
 
 
@@ -91,12 +91,12 @@ def test_steps_know_their_calls_and_switches() -> None:
     plan = plan_of()
     instances = [
         Instance(
-            f"notes_{number}",
-            "notes",
-            number,
-            "vault.createFile",
-            {},
-            "failed" if number else "ready",
+            name=f"notes_{number}",
+            step_id="notes",
+            index=number,
+            tool="vault.createFile",
+            args={},
+            state="failed" if number else "ready",
             reason="exists",
         )
         for number in range(3)
@@ -144,7 +144,15 @@ def test_a_plan_without_effect_knows_why(
 def test_a_step_in_detail_says_why_calls_do_not_run() -> None:
     plan = plan_of()
     instances = tuple(
-        Instance(f"notes_{number}", "notes", number, "t", {}, "skipped", reason="because")
+        Instance(
+            name=f"notes_{number}",
+            step_id="notes",
+            index=number,
+            tool="t",
+            args={},
+            state="skipped",
+            reason="because",
+        )
         for number in range(30)
     )
     text = plan_rows.step_detail(plan.steps[1], preview_of(plan, ALL, instances=instances))

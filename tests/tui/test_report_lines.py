@@ -64,19 +64,28 @@ def test_the_ledger_newest_first_and_harmless() -> None:
 
 def test_what_would_be_sent() -> None:
     assert "No model" in text(report_lines.request_lines(None))
-    item = ShareItem(vault_path("Diary.md"), Level.TEXT, 1, 1)
-    question = ShareRequest("", "files", "", "", {}, (item,), "p", "a")
+    item = ShareItem(path=vault_path("Diary.md"), level=Level.TEXT, size=1, tokens=1)
+    question = ShareRequest(
+        call_id="",
+        kind="files",
+        tool="",
+        purpose="",
+        args={},
+        items=(item,),
+        provider="p",
+        address="a",
+    )
     use = WindowUse(1000, system=300, history=200, reply=100, known=False)
     said = text(
         report_lines.request_lines(
             RequestPreview(
-                "p/m",
-                "https://a",
-                f"=== system\n{BAD}",
-                use,
-                0.0123,
-                (question,),
-                (Problem("X", BAD),),
+                provider="p/m",
+                address="https://a",
+                text=f"=== system\n{BAD}",
+                use=use,
+                cost=0.0123,
+                questions=(question,),
+                notices=(Problem("X", BAD),),
             )
         )
     )
@@ -90,7 +99,11 @@ def test_what_would_be_sent() -> None:
     ):
         assert words in said
     assert "\x1b" not in said
-    assert "unknown" in text(report_lines.request_lines(RequestPreview("p", "", "", use, None)))
+    assert "unknown" in text(
+        report_lines.request_lines(
+            RequestPreview(provider="p", address="", text="", use=use, cost=None)
+        )
+    )
     assert report_lines.gauge(WindowUse(100, system=250), 4) == "████ 250%"
 
 

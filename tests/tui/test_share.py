@@ -25,19 +25,26 @@ BAD = "[/x]\x1b[2J"
 
 def request(*paths: str) -> ShareRequest:
     items = tuple(
-        ShareItem(vault_path(path), Level.PREVIEW, 1200, 300, BAD, (f"line of {path}", BAD))
+        ShareItem(
+            path=vault_path(path),
+            level=Level.PREVIEW,
+            size=1200,
+            tokens=300,
+            why=BAD,
+            previews=(f"line of {path}", BAD),
+        )
         for path in paths
     )
     purpose, question = "Search the notes", {"query": "what was asked"}
     return ShareRequest(
-        "c1",
-        "results",
-        "vault.searchText",
-        purpose,
-        question,
-        items,
-        "openai",
-        "https://api.example",
+        call_id="c1",
+        kind="results",
+        tool="vault.searchText",
+        purpose=purpose,
+        args=question,
+        items=items,
+        provider="openai",
+        address="https://api.example",
         number=1,
         total=2,
     )
@@ -151,14 +158,14 @@ async def test_a_tool_of_a_server_is_shown_whole_and_only_a_key_allows_it(
 ) -> None:
     text = "\n".join(["look", f"- was {BAD}", f"+ is {BAD}", *(f"line {n}" for n in range(60))])
     question = ShareRequest(
-        "c1",
-        kind,
-        "mcp__desk__look",
-        f"Call {BAD}",
-        {"q": BAD},
-        (),
-        "the MCP server desk",
-        "npx desk",
+        call_id="c1",
+        kind=kind,
+        tool="mcp__desk__look",
+        purpose=f"Call {BAD}",
+        args={"q": BAD},
+        items=(),
+        provider="the MCP server desk",
+        address="npx desk",
         text=text,
     )
     async with driving(size=(80, 24)) as app:

@@ -168,10 +168,34 @@ async def running(app: Driver) -> None:
     assert progress._timer is not None
     progress._timer.pause()
     progress.step_retrying(
-        StepRetrying("notes", "notes_0", 1, 3, 250, Problem("IO_ERROR", "The disk is busy."))
+        StepRetrying(
+            step_id="notes",
+            instance="notes_0",
+            attempt=1,
+            attempts=3,
+            delay_ms=250,
+            problem=Problem("IO_ERROR", "The disk is busy."),
+        )
     )
-    progress.step_finished(StepFinished("notes", "notes_0", 1, 12, 1.5, ("Projects/Garden.md",)))
-    progress.step_skipped(StepSkipped("links", "links", "depends on a failed step", 2, 12))
+    progress.step_finished(
+        StepFinished(
+            step_id="notes",
+            instance="notes_0",
+            completed=1,
+            total=12,
+            elapsed_ms=1.5,
+            paths=("Projects/Garden.md",),
+        )
+    )
+    progress.step_skipped(
+        StepSkipped(
+            step_id="links",
+            instance="links",
+            reason="depends on a failed step",
+            completed=2,
+            total=12,
+        )
+    )
     progress._started = time.monotonic()
     progress._draw()
 
@@ -209,27 +233,34 @@ SCREENS |= {
 }
 
 ITEMS = tuple(
-    ShareItem(vault_path(path), Level.TEXT, 1200, 300, "", ("Water the beans.",))
+    ShareItem(
+        path=vault_path(path),
+        level=Level.TEXT,
+        size=1200,
+        tokens=300,
+        why="",
+        previews=("Water the beans.",),
+    )
     for path in ("Garden.md", "Diary.md")
 )
 REQUEST = ShareRequest(
-    "c1",
-    "files",
-    "vault.readFiles",
-    "Read notes",
-    {},
-    ITEMS,
-    "some/model",
-    "https://api.example",
+    call_id="c1",
+    kind="files",
+    tool="vault.readFiles",
+    purpose="Read notes",
+    args={},
+    items=ITEMS,
+    provider="some/model",
+    address="https://api.example",
     number=1,
     total=1,
 )
 MOVE = Candidate(
-    "Move 2 notes tagged #todo to …",
-    plan_of(parameters={"folder": {"type": "path"}}),
-    {"notes": "tag:#todo"},
-    ("folder",),
-    "move",
+    title="Move 2 notes tagged #todo to …",
+    plan=plan_of(parameters={"folder": {"type": "path"}}),
+    values={"notes": "tag:#todo"},
+    missing=("folder",),
+    recipe="move",
     sentence=(
         Phrase("Move "),
         Phrase("2 notes tagged #todo", "notes"),
@@ -238,11 +269,11 @@ MOVE = Candidate(
     ),
 )
 DELETE = Candidate(
-    "Delete 2 notes tagged #todo",
-    plan_of(),
-    {"notes": "tag:#todo"},
-    (),
-    "delete",
+    title="Delete 2 notes tagged #todo",
+    plan=plan_of(),
+    values={"notes": "tag:#todo"},
+    missing=(),
+    recipe="delete",
     sentence=(Phrase("Delete "), Phrase("2 notes tagged #todo", "notes")),
     unused=("that nothing links to",),
     deletes=True,
@@ -272,7 +303,17 @@ PUSHED: dict[str, Callable[[], object]] = {
         plan_waits=True,
     ),
     "turns": lambda: Turns(
-        [Version(n, "2025-12-16T09:30:00", 2, 2, f"Question {n}") for n in (1, 2, 3)], 2
+        [
+            Version(
+                number=n,
+                time="2025-12-16T09:30:00",
+                entries=2,
+                messages=2,
+                question=f"Question {n}",
+            )
+            for n in (1, 2, 3)
+        ],
+        2,
     ),
     "recovery": lambda: RecoveryDialog(
         interrupted("r9", "2025-12-16T09:30:00", "Sort the inbox", "A.md", "B.md")

@@ -70,7 +70,7 @@ def tokens_of(characters: int) -> int:
     return -(-characters // CHARACTERS_A_TOKEN)
 
 
-class ShareItem(Struct, frozen=True):
+class ShareItem(Struct, frozen=True, kw_only=True):
     """A file or folder with content to be sent, `size` bytes or about `tokens` tokens of it.
 
     `previews` are the exact lines to be sent if it is not the whole file. `why` is the model's
@@ -90,7 +90,7 @@ class ShareItem(Struct, frozen=True):
         return self.path.name
 
 
-class ShareRequest(Struct, frozen=True):
+class ShareRequest(Struct, frozen=True, kw_only=True):
     """A question to the user: whether to send this to `provider` at `address`.
 
     It is question `number` of `total` in one round. The values of `kind` are these.

@@ -55,7 +55,7 @@ _FENCED: Final = re.compile(
 )
 
 
-class ReadCall(Struct, frozen=True):
+class ReadCall(Struct, frozen=True, kw_only=True):
     """A valid call of a read tool.
 
     `args` are named as in the tool's input; `rows` and `offset` select a page of its list; `why` is

@@ -91,7 +91,7 @@ class Vault(Struct, frozen=True):
     scrubber: Scrubber
 
 
-class Agent(Struct, frozen=True):
+class Agent(Struct, frozen=True, kw_only=True):
     """A `Planner` whose model reads notes. Without `dry_run` it only answers."""
 
     provider: Provider

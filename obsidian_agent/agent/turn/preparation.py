@@ -60,7 +60,7 @@ from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.views.view import VaultView
 
 
-class TurnConfig(Struct, frozen=True):
+class TurnConfig(Struct, frozen=True, kw_only=True):
     """The settings of a turn.
 
     `instructions` are part of the system prompt, so they may only hold text that the user wrote or
@@ -94,7 +94,7 @@ class TurnConfig(Struct, frozen=True):
     """The length of the prompt; None chooses it by the model."""
 
 
-class Preparation(Struct):
+class Preparation(Struct, kw_only=True):
     """The first request of a turn.
 
     `run` removes denied files from `context` and sets `extra` (the context as text), `parts` (the
@@ -379,7 +379,9 @@ class Preparation(Struct):
 
 def _item(part: SharedPart) -> ShareItem:
     size = part.characters
-    return ShareItem(parse(part.path, PathUse.READ), part.level, size, tokens_of(size))
+    return ShareItem(
+        path=parse(part.path, PathUse.READ), level=part.level, size=size, tokens=tokens_of(size)
+    )
 
 
 def _not_found(missed: Missed) -> Problem:

@@ -176,7 +176,7 @@ def _without_details(problem: Problem, written: str) -> Problem:
     return Problem(problem.code, meaning, problem.step_id, None, path)
 
 
-class TurnProposals(Struct):
+class TurnProposals(Struct, kw_only=True):
     """The proposals of one turn.
 
     `unfiltered`: no rule hides files from the model, so its dry run is the user's preview too.

@@ -210,7 +210,13 @@ def _files(call: ReadCall, view: VaultView, run: RunContext) -> ReadFindings:
         size = view.stat(path).size
         items.setdefault(
             path.text,
-            ShareItem(path, Level.TEXT, size, tokens_of(min(size, call.limits.page)), call.why),
+            ShareItem(
+                path=path,
+                level=Level.TEXT,
+                size=size,
+                tokens=tokens_of(min(size, call.limits.page)),
+                why=call.why,
+            ),
         )
 
     def shared(allowed: frozenset[str]) -> Shared:
@@ -377,7 +383,7 @@ def _items(
         preview = _preview(row)
         size = len(_text(row).encode("utf-8", "surrogatepass"))
         item = items.get(row["path"]) or ShareItem(
-            parse(row["path"], PathUse.READ), Level.NAME, 0, 0, why
+            path=parse(row["path"], PathUse.READ), level=Level.NAME, size=0, tokens=0, why=why
         )
         items[row["path"]] = replace(
             item,
@@ -389,7 +395,14 @@ def _items(
     for folder in folders:
         size = len(folder.encode("utf-8", "surrogatepass"))
         items.setdefault(
-            folder, ShareItem(parse(folder, PathUse.READ), Level.NAME, size, tokens_of(size), why)
+            folder,
+            ShareItem(
+                path=parse(folder, PathUse.READ),
+                level=Level.NAME,
+                size=size,
+                tokens=tokens_of(size),
+                why=why,
+            ),
         )
     return tuple(items.values())
 

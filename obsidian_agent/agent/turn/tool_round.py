@@ -156,7 +156,11 @@ class ToolRound(Struct):
                     reads.append(call)
                     await emit(
                         ToolCallStarted(
-                            call.id, call.tool.name, call.read.purpose, call.args, call.why
+                            call_id=call.id,
+                            tool=call.tool.name,
+                            purpose=call.read.purpose,
+                            args=call.args,
+                            why=call.why,
                         )
                     )
                 case ServerCall() if len(server_calls) < MAX_CALLS:
@@ -167,27 +171,42 @@ class ToolRound(Struct):
                     )
                     self._fail(call.id, Problem("TOO_MANY_CALLS", message))
                 case BadCall():
-                    await emit(ToolCallStarted(call.id, call.called[:60], "Unknown", {}))
+                    await emit(
+                        ToolCallStarted(
+                            call_id=call.id, tool=call.called[:60], purpose="Unknown", args={}
+                        )
+                    )
                     self._fail(call.id, call.problem)
                 case HelpCall():
                     await emit(
                         ToolCallStarted(
-                            call.id,
-                            DESCRIBE_TOOLS,
-                            "Read descriptions of tools",
-                            {"names": list(call.names)},
+                            call_id=call.id,
+                            tool=DESCRIBE_TOOLS,
+                            purpose="Read descriptions of tools",
+                            args={"names": list(call.names)},
                         )
                     )
                     self.results[call.id] = Result(call.answer)
                 case ProposalCall():
-                    await emit(ToolCallStarted(call.id, PROPOSE_PLAN, "Propose a plan", {}))
+                    await emit(
+                        ToolCallStarted(
+                            call_id=call.id, tool=PROPOSE_PLAN, purpose="Propose a plan", args={}
+                        )
+                    )
                 case _:
                     assert_never(call)
         await self._read(reads, emit)
         for server_call in server_calls:
             tool = server_call.tool
             purpose = f"Ask the MCP server {tool.server}"
-            await emit(ToolCallStarted(server_call.id, tool.offer.name, purpose, server_call.args))
+            await emit(
+                ToolCallStarted(
+                    call_id=server_call.id,
+                    tool=tool.offer.name,
+                    purpose=purpose,
+                    args=server_call.args,
+                )
+            )
             await self._call_server(server_call, emit)
         for call in calls:
             if call.id in self.results:
@@ -207,7 +226,9 @@ class ToolRound(Struct):
 
     def finished(self, call: ProposalCall) -> ToolCallFinished:
         """Return the event for the end of a proposal."""
-        return ToolCallFinished(call.id, PROPOSE_PLAN, problem=self.results[call.id].problem)
+        return ToolCallFinished(
+            call_id=call.id, tool=PROPOSE_PLAN, problem=self.results[call.id].problem
+        )
 
     def _fail(self, call_id: str, problem: Problem) -> None:
         self.results[call_id] = Result(error_text([problem], self.scrubber), problem=problem)
@@ -216,8 +237,8 @@ class ToolRound(Struct):
         result = self.results[call.id]
         parts = result.sending.parts if result.sending is not None else ()
         return ToolCallFinished(
-            call.id,
-            _name(call),
+            call_id=call.id,
+            tool=_name(call),
             paths=tuple(part.path for part, _ in parts),
             characters=len(result.text),
             complete=result.complete,

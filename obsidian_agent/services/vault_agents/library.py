@@ -100,7 +100,7 @@ def files_below(view: VaultView, start: str) -> Iterator[VaultPath]:
         return
 
 
-class VaultAgentFile(Struct, frozen=True):
+class VaultAgentFile(Struct, frozen=True, kw_only=True):
     """A file with an agent, a skill, instructions or configuration.
 
     `name` is that of the agent or skill. Trust applies to the `sha256` of the content.
@@ -238,7 +238,9 @@ class AgentFileFinder(Struct):
                     Problem(error.code, f"{path.text}: {error.message}", path=path.text)
                 )
             return None
-        return VaultAgentFile(path.text, kind, name, data, hashlib.sha256(data).hexdigest())
+        return VaultAgentFile(
+            path=path.text, kind=kind, name=name, data=data, sha256=hashlib.sha256(data).hexdigest()
+        )
 
     def _usable(self, pattern: str, source: str) -> bool:
         problem: str | None = None
@@ -270,7 +272,7 @@ def _start(pattern: str) -> str:
     return "/".join(takewhile(lambda name: not re.search(r"[*?\[]", name), names))
 
 
-class VaultAgentEntry(Struct, frozen=True):
+class VaultAgentEntry(Struct, frozen=True, kw_only=True):
     """A file in the list of a vault's agents, skills and instructions. `size` is in bytes."""
 
     path: str
@@ -282,7 +284,7 @@ class VaultAgentEntry(Struct, frozen=True):
     description: str = ""
 
 
-class Library(Struct, frozen=True):
+class Library(Struct, frozen=True, kw_only=True):
     """The agents, skills and instructions of a vault at one moment.
 
     `agents`, `skills`, `instructions` and `config` contain only what is trusted.
@@ -451,7 +453,7 @@ class _Reading(Struct):
         return parsed if file_standing == "trusted" or self.trust_all else None
 
 
-class Resolved(Struct, frozen=True):
+class Resolved(Struct, frozen=True, kw_only=True):
     """The result of an agent with the vault's instructions and skills.
 
     `instructions` is text for the system prompt. `only` holds the read tools that remain, `None`

@@ -132,7 +132,7 @@ class Selection(Struct, frozen=True):
     from_argument: bool = False
 
 
-class NoteSettings(Struct, frozen=True):
+class NoteSettings(Struct, frozen=True, kw_only=True):
     """Obsidian's settings for daily notes and templates.
 
     They are folders ("" is the root), formats in Moment.js tokens, and the path of a template.
@@ -195,7 +195,7 @@ class Proposal(Struct, Generic[Output], frozen=True):
     warnings: tuple[Problem, ...] = ()
 
 
-class Tool(Struct, frozen=True):
+class Tool(Struct, frozen=True, kw_only=True):
     """An operation that plans can use.
 
     `opaque` tools (commands, other programs) have unpredictable effects and are never previewed.

@@ -559,7 +559,13 @@ class TurnController:
         self._plan = self._plan or preview.plan
         self.stage, self._complete = "plan", complete
         self._view.show_plan(
-            PlanState(preview, self._plan, self._disabled, self._left_out, complete=complete)
+            PlanState(
+                preview=preview,
+                plan=self._plan,
+                disabled=self._disabled,
+                left_out=self._left_out,
+                complete=complete,
+            )
         )
 
     def failed(self, problem: Problem, problems: Sequence[Problem]) -> None:

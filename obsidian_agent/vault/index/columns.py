@@ -141,7 +141,7 @@ class LinkSources(NamedTuple):
     ids: bytes
 
 
-class Records(Struct):
+class Records(Struct, kw_only=True):
     """Columns of files in the order of their ids.
 
     `facts` holds the facts of all files one after the other, `fact_sizes` their sizes in bytes.

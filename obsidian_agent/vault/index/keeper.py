@@ -58,7 +58,7 @@ _NICENESS: Final = 10
 _WORDS_MODULE: Final = "obsidian_agent.vault.index.words"
 
 
-class IndexStatus(Struct, frozen=True):
+class IndexStatus(Struct, frozen=True, kw_only=True):
     """The state of a vault's index, for display."""
 
     ready: bool

@@ -69,7 +69,7 @@ HEADING: Final = re.compile(r"^#{1,6}[ \t]+(.*?)[ \t#]*$", re.MULTILINE)
 _BARE_KEY: Final = re.compile(r"\s*(?:-\s*)?[\w .\"'-]*:\s*(?:[|>][+-]?)?\s*$|\s*(?:---|-)?\s*$")
 
 
-class QueryWord(Struct, frozen=True):
+class QueryWord(Struct, frozen=True, kw_only=True):
     """A word of a query, folded.
 
     `exact` matches words that begin with it, `form` its other forms, which begin with `stem`.

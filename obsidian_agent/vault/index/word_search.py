@@ -74,7 +74,7 @@ class Ranking(Struct, frozen=True):
     weights: Sequence[float] = ()
 
 
-class _WordCounts(Struct):
+class _WordCounts(Struct, kw_only=True):
     path: VaultPath
     length: int
     counts: list[float]

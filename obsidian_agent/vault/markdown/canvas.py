@@ -25,7 +25,7 @@ _ESCAPE: Final = expression(
 )
 
 
-class FileCard(Struct, frozen=True):
+class FileCard(Struct, frozen=True, kw_only=True):
     """A card that displays a file.
 
     `start` to `end` are the bytes of the JSON string that names the file, including its quotes.

@@ -18,7 +18,7 @@ from obsidian_agent.vault.text import BOM, newline_of, split_lines, with_newline
 _MAX_LISTED = 12
 
 
-class Heading(Struct, frozen=True):
+class Heading(Struct, frozen=True, kw_only=True):
     """A heading with its section, which ends before the next heading of the same or a higher level.
 
     `start` to `end` are the heading's own line or lines with their line end, `end` to `section_end`

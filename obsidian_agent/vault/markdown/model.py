@@ -127,7 +127,7 @@ class FrontmatterSpan(NamedTuple):
     body_start: int
 
 
-class ScannedNote(Struct, frozen=True):
+class ScannedNote(Struct, frozen=True, kw_only=True):
     """Everything in a note that can refer to others or be referred to, in the order of the note."""
 
     frontmatter: FrontmatterSpan | None

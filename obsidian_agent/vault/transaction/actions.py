@@ -75,7 +75,7 @@ class PutFolder(Struct, frozen=True):
     created: bool
 
 
-class MoveEntry(Struct, frozen=True):
+class MoveEntry(Struct, frozen=True, kw_only=True):
     """A file or folder moves to `new_path`, which is free."""
 
     path: VaultPath
@@ -106,7 +106,10 @@ def action_of(operation: Operation) -> Action:
             return PutFolder(path, created=True)
         case Move():
             return MoveEntry(
-                operation.path, operation.new_path, operation.folder, operation.before_hash
+                path=operation.path,
+                new_path=operation.new_path,
+                folder=operation.folder,
+                hash=operation.before_hash,
             )
         case WriteFile():
             return PutFile(operation.path, operation.before_hash, operation.after_hash)

@@ -87,7 +87,7 @@ class MakeDir(Struct, frozen=True):
     path: VaultPath
 
 
-class Move(Struct, frozen=True):
+class Move(Struct, frozen=True, kw_only=True):
     """A rename of a file or folder to a free path in an existing folder."""
 
     path: VaultPath
@@ -123,7 +123,7 @@ class OwnedOperation(Struct, frozen=True):
 # --- net changes ----------------------------------------------------------------------------------
 
 
-class NetChange(Struct, frozen=True):
+class NetChange(Struct, frozen=True, kw_only=True):
     """The net effect on one path, as displayed and approved.
 
     A file that is renamed and edited is one rename with content.
@@ -225,11 +225,11 @@ def net_changes(
     """
     deleted = {deletion.path.text: _deletion(deletion, hash_of) for deletion in deletions}
     leaving = [
-        NetChange("rename", move.origin, new_path=move.path, folder=True)
+        NetChange(kind="rename", path=move.origin, new_path=move.path, folder=True)
         for move in moves
         if move.origin.text != move.path.text
     ]
-    arriving = [NetChange("mkdir", folder, folder=True) for folder in folders]
+    arriving = [NetChange(kind="mkdir", path=folder, folder=True) for folder in folders]
     for file in files:
         change = _file_change(file, moves, None if file.origin is None else hash_of(file.origin))
         if change is None:
@@ -238,8 +238,8 @@ def net_changes(
         if change.kind == "create" and replaced is not None and not replaced.folder:
             del deleted[change.path.text]
             change = NetChange(
-                "modify",
-                change.path,
+                kind="modify",
+                path=change.path,
                 before=replaced.path,
                 content=change.content,
                 before_hash=replaced.before_hash,
@@ -253,21 +253,21 @@ def net_changes(
 def _deletion(deletion: Deletion, hash_of: Callable[[VaultPath], str | None]) -> NetChange:
     path, files = deletion.path, deletion.files
     if deletion.folder:
-        return NetChange("delete", path, folder=True, files=files)
-    return NetChange("delete", path, before=path, files=files, before_hash=hash_of(path))
+        return NetChange(kind="delete", path=path, folder=True, files=files)
+    return NetChange(kind="delete", path=path, before=path, files=files, before_hash=hash_of(path))
 
 
 def _file_change(
     file: MovedFile, moves: Sequence[FolderMove], before_hash: str | None
 ) -> NetChange | None:
     if file.origin is None:
-        return NetChange("create", file.path, content=file.content, writers=file.writers)
+        return NetChange(kind="create", path=file.path, content=file.content, writers=file.writers)
     if file.origin.text == file.path.text:
         if file.content is None:
             return None
         return NetChange(
-            "modify",
-            file.path,
+            kind="modify",
+            path=file.path,
             before=file.origin,
             content=file.content,
             before_hash=before_hash,
@@ -276,8 +276,8 @@ def _file_change(
     if file.content is None and _path_after_moves(file.origin, moves) == file.path.text:
         return None
     return NetChange(
-        "rename",
-        file.origin,
+        kind="rename",
+        path=file.origin,
         new_path=file.path,
         before=file.origin,
         content=file.content,

@@ -71,7 +71,7 @@ def _restore(table: dict[Any, Any], key: Any, value: Any) -> None:
         table[key] = value
 
 
-class OverlayNode(Struct, frozen=True):
+class OverlayNode(Struct, frozen=True, kw_only=True):
     """An entry that the base does not have at this path: new, changed or moved here."""
 
     path: VaultPath

@@ -594,8 +594,17 @@ LEVELS = st.sampled_from(list(Level))
 @st.composite
 def answered(draw: st.DrawFn) -> tuple[ShareRequest, ShareDecision]:
     chosen = draw(st.lists(st.sampled_from(PATHS), min_size=1, unique_by=lambda path: path.text))
-    items = tuple(ShareItem(path, draw(LEVELS), 1, 1) for path in chosen)
-    request = ShareRequest("id", "files", "tool", "purpose", {}, items, "p", "")
+    items = tuple(ShareItem(path=path, level=draw(LEVELS), size=1, tokens=1) for path in chosen)
+    request = ShareRequest(
+        call_id="id",
+        kind="files",
+        tool="tool",
+        purpose="purpose",
+        args={},
+        items=items,
+        provider="p",
+        address="",
+    )
     paths = draw(st.none() | st.frozensets(st.sampled_from([path.text for path in PATHS])))
     return request, ShareDecision(draw(st.sampled_from(["once", "thread", "folder", "no"])), paths)
 

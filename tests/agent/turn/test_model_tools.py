@@ -31,7 +31,14 @@ class Output(ToolModel):
     best: Part | None = None
 
 
-TOOL = Tool("x.do", "Does it.", Risk.WRITES, Input, Output, lambda args, ctx: Proposal(args))
+TOOL = Tool(
+    name="x.do",
+    summary="Does it.",
+    risk=Risk.WRITES,
+    input=Input,
+    output=Output,
+    propose=lambda args, ctx: Proposal(args),
+)
 
 
 def test_a_tool_on_one_line() -> None:

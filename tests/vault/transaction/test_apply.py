@@ -204,7 +204,7 @@ class TestRaces:
             bench.do(REPLACE, NEW)
         assert bench.read("note.md") == b"OLD\n"
 
-    @pytest.mark.parametrize("asked", ["the system", "nobody"])
+    @pytest.mark.parametrize("knows_writers", [True, False])
     @pytest.mark.parametrize("action", [REPLACE, REMOVE])
     @pytest.mark.parametrize("closes", [True, False])
     def test_what_arrives_after_the_last_look_is_put_beside(
@@ -212,7 +212,7 @@ class TestRaces:
         bench: Bench,
         monkeypatch: pytest.MonkeyPatch,
         action: Action,
-        asked: str,
+        knows_writers: bool,
         closes: bool,
     ) -> None:
         """Simulate a program that opened the note earlier, and writes after the hash."""
@@ -227,7 +227,7 @@ class TestRaces:
             return found
 
         monkeypatch.setattr(apply, "_hash", hash)
-        if asked == "nobody":
+        if not knows_writers:
             monkeypatch.setattr(temp_files, "is_open_for_writing", lambda _: None)
             monkeypatch.setattr(apply, "is_open_for_writing", lambda _: None)
         with open_elsewhere:

@@ -138,11 +138,21 @@ def test_two_files_with_equal_content_are_told_apart(handles: FolderHandles) -> 
     status = (root / "twin.md").stat()
     inode = (status.st_dev, status.st_ino)
     moved_already = MoveEntry(
-        vault_path("a.md"), vault_path("twin.md"), False, content_hash(b"A"), inode
+        path=vault_path("a.md"),
+        new_path=vault_path("twin.md"),
+        folder=False,
+        hash=content_hash(b"A"),
+        inode=inode,
     )
     assert states(handles, moved_already) == [State.DONE]
     assert states(
-        handles, MoveEntry(vault_path("a.md"), vault_path("twin.md"), False, content_hash(b"A"))
+        handles,
+        MoveEntry(
+            path=vault_path("a.md"),
+            new_path=vault_path("twin.md"),
+            folder=False,
+            hash=content_hash(b"A"),
+        ),
     ) == [State.BLOCKED]
 
 
