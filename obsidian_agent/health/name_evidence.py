@@ -19,7 +19,7 @@ from obsidian_agent.health.names import has_date, is_date, is_day, names_also, w
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.links.graph import ATTACHMENTS
 from obsidian_agent.vault.links.resolve import link_key, target_name
-from obsidian_agent.vault.links.spelling import folder_fits, spelling_key
+from obsidian_agent.vault.links.spelling import folder_fits, is_same_name, spelling_key
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.markdown.note import scan_lossy
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
@@ -33,8 +33,6 @@ _WORD: Final = re.compile(r"\w+")
 _TITLE: Final = re.compile(rb"\n# +(.+?)[ \t#]*\r?(?=\n|\Z)")
 _NOT_SIMILAR: Final = re.compile(r"\d+|[+#]+|\b[IVXLC]+\b")
 _NO_WORD: Final = re.compile(r"(?!\d{8})\w*\d\w*|\w|Untitled", re.IGNORECASE)
-_SIGNS: Final = re.compile(r"(?<!\w)[-−]\d|[#%°♭♮′″‴]|(?<=\d)[^\w]+(?=\d)")
-_SIGN_KINDS: Final = frozenset(("No", "Sm", "Sc"))
 _NUMBER_OF_COPY: Final = re.compile(r"(?<=\S) ?\(\d+\)\Z")
 _SUFFIXES: Final = {".jpeg": ".jpg", ".tiff": ".tif"}
 
@@ -225,7 +223,7 @@ class NameEvidence:
 
         The name of its file says nothing or is part of the title, or it is a property, too.
         """
-        if spelling_key(note.stem) in spelling_key(title):
+        if names_also(title, note.stem):
             return _digits(note.stem) == _digits(title)
         own = self.survey.facts[note].properties.get("title")
         if isinstance(own, str) and spelling_key(own) == spelling_key(title):
@@ -299,31 +297,7 @@ def attachment_key(name: str) -> str:
 
 def _fits(lost: LostLink, file: VaultPath, actual: str) -> bool:
     """Return whether a name, with its folders, can only mean the file that is called `actual`."""
-    return folder_fits(lost.link.target, lost.source, file) and _is_same(lost.last_name, actual)
-
-
-def _is_same(name: str, actual: str) -> bool:
-    """Return whether two names with one spelling key are one name.
-
-    They are not if a word differs in more than case ("Re-sign" and "Resign") or is written with ß,
-    or if one of them has a sign ("-10"). Of a single word, punctuation counts, too (".NET").
-    """
-    if ("ß" in name.lower()) != ("ß" in actual.lower()):
-        return False
-    if _signs(name) != _signs(actual):
-        return False
-    words = _words(name)
-    return words == _words(actual) and (len(words) > 1 or _folded(name) == _folded(actual))
-
-
-def _signs(name: str) -> list[str]:
-    """Return the parts of a name that are neither words nor punctuation: "-1", "♭", "²", "€"."""
-    marks = [character for character in name if unicodedata.category(character) in _SIGN_KINDS]
-    return _SIGNS.findall(name) + marks
-
-
-def _folded(name: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    return folder_fits(lost.link.target, lost.source, file) and is_same_name(lost.last_name, actual)
 
 
 def _words(name: str) -> list[str]:
