@@ -84,14 +84,11 @@ _MAX_VALUES: Final = 40
 _MAX_LISTED: Final = 12
 """Different values up to which they are a rule that can be shown, or choices."""
 _CLEAR_MAJORITY: Final = 3
+_RARE: Final = 10
+"""In a vocabulary, one of so many notes at most has a value of its own."""
 _MONTHS: Final = 12
 _OTHER_NOTES: Final = "most other notes"
 _CODE: Final = re.compile(r"[\d/\\.:@_#]")
-_SECRET: Final = re.compile(
-    r"passw|passphrase|pwd|secret|token|api.?key|\bpin\b|kennwort|contrase|senha|hasł",
-    re.IGNORECASE,
-)
-"""Parts of names of properties in whose values the case counts."""
 _MIN_WORD: Final = 4
 """Letters of a word that is no unit or symbol."""
 
@@ -470,15 +467,22 @@ def _not_allowed(survey: VaultSurvey) -> Iterator[HealthFinding]:
 
 
 def _spelling(text: str) -> str:
-    """Return a text without case, blanks, accents, and separators of words."""
-    words = without_accents(_letters(" ".join(text.split())))
+    """Return a text without blanks, accents, separators of words, and the case of words."""
+    is_shouted = text.isupper() and len(text.split()) > 1
+    words = without_accents(_letters(text) if is_shouted else " ".join(map(_word, text.split())))
     joined = _BETWEEN_WORDS.sub("", words)
     return joined if len(joined) >= _MIN_WORD else _BETWEEN_WORDS.sub(" ", words)
 
 
+def _word(text: str) -> str:
+    """Return a word without case. That of symbols and letters counts: "mW", "MW", "C", "c"."""
+    is_word = len(text) >= _MIN_WORD or text[1:].islower()
+    return _letters(text) if is_word else unicodedata.normalize("NFC", text)
+
+
 def _letters(text: str) -> str:
     """Return a text without case and its Unicode form."""
-    return unicodedata.normalize("NFC", text).casefold()
+    return unicodedata.normalize("NFC", text).lower()
 
 
 def _has_odd_blanks(text: str) -> bool:
@@ -508,7 +512,7 @@ def _value_findings(name: str, values: Mapping[str, list[VaultPath]]) -> Iterato
         groups[_spelling(text)].append(text)
         lower[text[0].islower()] += len(notes)
 
-    for spellings in groups.values():
+    for key, spellings in groups.items():
         most = max(len(values[text]) for text in spellings)
 
         def rank(text: str, most: int = most) -> tuple[bool, bool, int, int, bool, str]:
@@ -521,18 +525,44 @@ def _value_findings(name: str, values: Mapping[str, list[VaultPath]]) -> Iterato
 
         spellings.sort(key=rank)
         if len(spellings) > 1:
-            yield _value_finding(name, spellings, values)
+            others = {
+                texts[0]: sum(len(values[text]) for text in texts)
+                for other, texts in groups.items()
+                if other != key
+            }
+            yield _value_finding(name, spellings, values, others)
+
+
+def _follows_convention(text: str, others: Mapping[str, int]) -> bool:
+    """Return whether the other values, by their notes, are a vocabulary that begins in one case.
+
+    In a free text the case may count: "Apple" and "apple" are two topics, and passwords differ.
+    """
+    repeated = [count for count in others.values() if count > 1]
+    is_vocabulary = len(repeated) > 1 and len(others) - len(repeated) <= sum(repeated) / _RARE
+    return is_vocabulary and {own[0].isupper() for own in others if own[0].isalpha()} == {
+        text[0].isupper()
+    }
 
 
 def _value_finding(
-    name: str, spellings: Sequence[str], values: Mapping[str, list[VaultPath]]
+    name: str,
+    spellings: Sequence[str],
+    values: Mapping[str, list[VaultPath]],
+    other_values: Mapping[str, int],
 ) -> HealthFinding:
     """Return the finding about spellings of one value, the usual one first."""
     usual, *others = spellings
     same_letters = len(set(map(_letters, spellings))) == 1
     difference = "case" if same_letters else "case, spaces, hyphens or accents"
     notes = [note for text in others for note in values[text]]
-    is_clear = len(values[usual]) >= _CLEAR_MAJORITY * len(notes)
+    is_clear = (
+        same_letters
+        and len(values[usual]) >= _CLEAR_MAJORITY * len(notes)
+        and all(_differ_as_words(text, usual) for text in others)
+        and _follows_convention(usual, other_values)
+    )
+    convention = "; the other values begin in the same case" if is_clear else ""
     verb = "is" if len(others) == 1 else "are"
     return HealthFinding(
         kind="property-value",
@@ -541,14 +571,11 @@ def _value_finding(
         text=f"{name}: {_listed(others)} {verb} written “{usual}” elsewhere.",
         evidence=(
             f"they differ in {difference} only, "
-            f"{note_count(len(notes))} and {note_count(len(values[usual]))}"
+            f"{note_count(len(notes))} and {note_count(len(values[usual]))}{convention}"
         ),
         repair=Repair(
             tuple(_renaming(name, spellings, text) for text in spellings),
-            preselected=is_clear
-            and same_letters
-            and _SECRET.search(name) is None
-            and all(_differ_as_words(text, usual) for text in others),
+            preselected=is_clear,
         ),
     )
 
