@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
@@ -16,7 +16,7 @@ from obsidian_agent.health.finding import (
     RepairStep,
     note_count,
 )
-from obsidian_agent.health.names import accents, is_date, spelled_out, without_accents
+from obsidian_agent.health.names import is_date, spelled_out, without_accents
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.index.digest import SPELLS_TAGS
 from obsidian_agent.vault.markdown.note import names_in
@@ -44,8 +44,9 @@ def tag_spellings(survey: VaultSurvey) -> Iterator[HealthFinding]:
     """Yield tags that are another spelling of a more frequent tag.
 
     They differ in case, hyphens and underscores only, or are the plural of each other, or differ in
-    accents. As that is true of other words too (`#new` and `#news`), such tags also have to be used
-    in the same context. Of nested tags, the parent that differs is reported, once.
+    accents. As that is true of other words too (`#new` and `#news`), such tags also have to be rare
+    beside the usual one, and used in the same context. Of nested tags, the parent that differs is
+    reported, once.
     """
     notes: dict[str, list[VaultPath]] = defaultdict(list)
     for note in survey.notes:
@@ -56,9 +57,9 @@ def tag_spellings(survey: VaultSurvey) -> Iterator[HealthFinding]:
         siblings[tag.rpartition("/")[0]].append(tag)
     context = _Context(survey, notes)
 
-    def rank(tag: str) -> tuple[int, int, bool, str]:
-        """Of equally frequent tags, prefer accents and lower case."""
-        return (-len(notes[tag]), -accents(tag), not tag.islower(), tag)
+    def rank(tag: str) -> tuple[int, bool, str]:
+        """Of equally frequent tags, prefer lower case."""
+        return (-len(notes[tag]), not tag.islower(), tag)
 
     for tags in siblings.values():
         words: dict[str, list[str]] = defaultdict(list)
@@ -69,7 +70,12 @@ def tag_spellings(survey: VaultSurvey) -> Iterator[HealthFinding]:
                 yield _finding(spellings, notes)
         for related in _related(words):
             usual, tag = sorted(related, key=rank)
-            if shared := context.shared(tag, usual):
+            uses, slips = (
+                sum(len(notes[spelling]) for spelling in words[_key(one)]) for one in (usual, tag)
+            )
+            # Two words that are both in use are two tags: #sale and #sales.
+            is_slip = uses >= _CLEAR_MAJORITY * slips
+            if is_slip and (shared := context.shared(tag, usual)):
                 yield _finding((usual, tag), notes, context=shared)
 
 
@@ -88,7 +94,7 @@ def _with_parents(tag: str) -> Iterator[str]:
 
 
 def _folded(tag: str) -> str:
-    return unicodedata.normalize("NFC", tag).casefold()
+    return unicodedata.normalize("NFC", tag).lower()
 
 
 def _key(tag: str) -> str:
@@ -160,8 +166,6 @@ def _finding(tags: Sequence[str], notes: _Notes, *, context: str = "") -> Health
     evidence = "they differ in case only" if same_word else "they differ in hyphens or case only"
     if len({unicodedata.normalize("NFC", tag) for tag in tags}) == 1:
         evidence = "they look the same, but their accented letters are stored differently"
-    # Tags below it may differ, too.
-    has_nested = any(tag.startswith(tuple(f"{other}/" for other in others)) for tag in notes)
     counted = [f"#{tag} ({note_count(len(notes[tag]))})" for tag in (*others, usual)]
     return HealthFinding(
         kind="tag-spelling",
@@ -170,12 +174,24 @@ def _finding(tags: Sequence[str], notes: _Notes, *, context: str = "") -> Health
         text=f"{', '.join(counted[:-1])} and {counted[-1]}",
         evidence=f"they may be one word: {context}" if context else evidence,
         repair=Repair(
-            tuple(_renaming([other for other in tags if other != tag], tag) for tag in tags),
-            preselected=(same_word and not has_nested and usual_count >= _CLEAR_MAJORITY * count),
+            tuple(_renaming(tags, tag, notes) for tag in tags),
+            preselected=same_word and usual_count >= _CLEAR_MAJORITY * count,
         ),
     )
 
 
-def _renaming(old: Sequence[str], new: str) -> RepairChoice:
-    steps = tuple(RepairStep("vault.renameTag", {"from": tag, "to": new}) for tag in old)
+def _renaming(tags: Sequence[str], new: str, notes: _Notes) -> RepairChoice:
+    """Return the choice of one spelling, and of one for each tag below, where it has several."""
+    old = [tag for tag in tags if tag != new]
+    renames = [(tag, new) for tag in old]
+    below: dict[str, Counter[str]] = defaultdict(Counter)
+    for tag in notes:
+        if parent := next((one for one in tags if tag.startswith(f"{one}/")), ""):
+            ending = tag[len(parent) :]
+            below[_folded(ending)][ending] += len(notes[tag])
+    for endings in map(below.__getitem__, sorted(below)):
+        if len(endings) > 1:
+            (usual, _), *_ = endings.most_common(1)
+            renames.append((new + usual, new + usual))
+    steps = tuple(RepairStep("vault.renameTag", {"from": tag, "to": to}) for tag, to in renames)
     return RepairChoice(f"{', '.join(f'#{tag}' for tag in old)} → #{new}", steps)
