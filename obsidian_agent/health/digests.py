@@ -34,6 +34,7 @@ from obsidian_agent.vault.paths.path import VaultPath
 _WORD: Final = re.compile(r"\w+")
 _STRUCTURE: Final = re.compile(r"(?m)^[ \t]*(?:#{1,6}[ \t].*|[-*+][ \t]*(?:\[.\])?[ \t]*|---+|>)$")
 _NUMBERS: Final = re.compile(r"\d+")
+_ID: Final = re.compile(r"\A\d{12}(?:\d\d)?[\s_-]+")
 _IN_BRACKETS: Final = re.compile(r"[ \t]*\([^()]*\)\Z")
 _NAMED_AS_COPY: Final = re.compile(
     r"\)\Z|\b(?:copy|copie|copia|cópia|kopi[ea]?|копия)\b", re.IGNORECASE
@@ -47,6 +48,8 @@ _BAGS: Final = 1_000
 """Bags of words that are kept."""
 _COMMON: Final = 10
 """A piece that more notes share is boilerplate."""
+_MISSPELLED: Final = 75
+"""The likeness, of at most 100, of a word and another spelling of it."""
 _SAME: Final = 0.98
 """The same for notes with quite different names, which may be filled forms."""
 
@@ -123,8 +126,8 @@ class Digests:
                 if piece != next(filter(notes_of.__contains__, shared)) or one.body == other.body:
                     continue
                 share = _overlap(bag(first), bag(second))
-                enough = SIMILAR if _share_a_word(first, second) else _SAME
-                if share >= enough and not _have_own_subjects(first, second, bag):
+                enough = SIMILAR if _may_be_versions(first, second) else _SAME
+                if share >= enough and not self._have_own_subjects(first, second, bag):
                     similar.append((first, second, share))
         known = {frozenset(pair[:2]) for pair in similar}
         for first, second in self._named_alike():
@@ -137,9 +140,44 @@ class Digests:
             # A word that only one name and its text have is the subject of a note.
             added = set(_name_words(second)) - set(_name_words(first))
             has_subject = any(word in own_words and word not in words for word in added)
+            has_subject = has_subject or self._have_own_subjects(first, second, bag)
             if is_new and is_text and enough <= share < 1 and not has_subject:
                 similar.append((first, second, share))
         return similar
+
+    def _have_own_subjects(
+        self, first: VaultPath, second: VaultPath, bag: Callable[[VaultPath], Mapping[str, int]]
+    ) -> bool:
+        """Return whether two notes are about different things, in the same words.
+
+        Their names differ in one word or in numbers only, as those of a series; or each has words
+        of its own name that the other has not; or what one name has more is a kind of notes.
+        """
+        names = [_name_words(note) for note in (first, second)]
+        if names[0] == names[1]:
+            return False
+        if _are_of_series(*names):
+            return True
+        one, other = (set(name) for name in names)
+        if one < other or other < one:
+            return not self._kinds.isdisjoint(one ^ other)
+        words, own_words = bag(first), bag(second)
+        return any(word in words and word not in own_words for word in one - other) and any(
+            word in own_words and word not in words for word in other - one
+        )
+
+    @cached_property
+    def _kinds(self) -> set[str]:
+        """The words by which the vault tells notes apart: its tags and values of properties."""
+        kinds: set[str] = set()
+        for note in self.of:
+            facts = self._survey.facts[note]
+            for tag in facts.tags:
+                kinds.update(tag.casefold().split("/"))
+            for value in facts.properties.values():
+                items = value if isinstance(value, list) else [value]
+                kinds.update(item.casefold() for item in items if isinstance(item, str))
+        return kinds
 
     def _named_alike(self) -> Iterator[tuple[VaultPath, VaultPath]]:
         """Yield notes of a folder and those named as copies of them: "X" and "X (old)"."""
@@ -211,28 +249,37 @@ def _are_periods(notes: Sequence[VaultPath]) -> bool:
 
 
 def _name_words(note: VaultPath) -> tuple[str, ...]:
-    return tuple(_WORD.findall(note.stem.casefold()))
+    """Return the words of a note's name, without an id of the minute it was written in."""
+    return tuple(_WORD.findall(_ID.sub("", note.stem).casefold()))
 
 
-def _share_a_word(first: VaultPath, second: VaultPath) -> bool:
-    """Return whether the names of two notes have a word in common."""
-    return not set(_name_words(first)).isdisjoint(_name_words(second))
+def _may_be_versions(first: VaultPath, second: VaultPath) -> bool:
+    """Return whether the names of two notes have a word in common, and may be those of one note.
 
-
-def _have_own_subjects(
-    first: VaultPath, second: VaultPath, bag: Callable[[VaultPath], Mapping[str, int]]
-) -> bool:
-    """Return whether two notes are about different things, in the same words.
-
-    Their names differ in numbers only, or each has words of its own name that the other has not.
+    Two notes of a folder of which each has a word of its own are meant to be two.
     """
-    if first.stem != second.stem and _NUMBERS.sub("", first.stem) == _NUMBERS.sub("", second.stem):
-        return bool(_NUMBERS.search(first.stem) and _NUMBERS.search(second.stem))
-    names = [set(_name_words(note)) for note in (first, second)]
-    one, other = bag(first), bag(second)
-    return any(word in one and word not in other for word in names[0] - names[1]) and any(
-        word in other and word not in one for word in names[1] - names[0]
-    )
+    one, other = set(_name_words(first)), set(_name_words(second))
+    is_longer = one <= other or other <= one or first.parent != second.parent
+    return is_longer and not one.isdisjoint(other)
+
+
+def _are_of_series(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Return whether two names differ in one word, as "Faust I" and "Faust II", or in numbers.
+
+    A word that is only spelled differently is none of its own.
+    """
+    from rapidfuzz import fuzz
+
+    if len(one) != len(other):
+        return False
+    changed = [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
+    if all(word.isdigit() and own.isdigit() for word, own in changed):
+        return True
+    if len(changed) > 1:
+        return False
+    ((word, own),) = changed
+    has_number = _NUMBERS.search(word + own) is not None
+    return has_number or fuzz.ratio(word, own) < _MISSPELLED
 
 
 def _broken_properties(data: bytes) -> str:
