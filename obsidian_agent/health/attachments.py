@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 from urllib.parse import unquote_to_bytes
@@ -14,9 +16,16 @@ from obsidian_agent.health.name_evidence import attachment_key, attachment_keys
 from obsidian_agent.health.notes import delete
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.links.graph import ATTACHMENTS, means_note
+from obsidian_agent.vault.links.resolve import link_key
 from obsidian_agent.vault.paths.path import VaultPath
 
 _MAX_TEXT_FILE: Final = 1 << 20
+_MAX_WRITTEN: Final = 600
+"""Bytes that the name of a file takes in a text, with escapes."""
+_CODE_MARKS: Final = (b"```", b"~~~", b"filters:")
+"""Texts that every note with code, and every base, has one of."""
+_JSON_ESCAPE: Final = re.compile(r"\\u([0-9a-fA-F]{4})")
+_DRAWING: Final = ".excalidraw"
 _EXTENSION: Final = re.compile(
     rf"\.(?:{'|'.join(suffix[1:] for suffix in sorted(ATTACHMENTS))})".encode(), re.IGNORECASE
 )
@@ -49,9 +58,9 @@ def unused_attachments(survey: VaultSurvey) -> Iterator[HealthFinding]:
         for file in candidates
         if file not in used and missing.isdisjoint(attachment_keys(file.name))
     ]
-    mentioned = _mentioned(survey, {file.name for file in unused})
+    in_use = _mentioned(survey, unused) | _exported(survey, unused)
     for file in unused:
-        if file.name not in mentioned:
+        if file not in in_use:
             yield HealthFinding(
                 kind="unused-attachment",
                 path=file.text,
@@ -62,23 +71,56 @@ def unused_attachments(survey: VaultSurvey) -> Iterator[HealthFinding]:
             )
 
 
-def _mentioned(survey: VaultSurvey, names: set[str]) -> set[str]:
-    """Return the names that are written in any note, canvas, base or other text of the vault.
+def _exported(survey: VaultSurvey, files: Sequence[VaultPath]) -> set[VaultPath]:
+    """Return the files that are named as a note beside them: what a drawing is exported to."""
+    drawings = {note.stem for note in survey.sources if note.stem.endswith(_DRAWING)}
+    beside = {(note.parent, note.stem.removesuffix(_DRAWING)) for note in survey.sources}
+    return {file for file in files if file.stem in drawings or (file.parent, file.stem) in beside}
 
-    Plugins refer to files in ways that are not links.
+
+def _mentioned(survey: VaultSurvey, files: Sequence[VaultPath]) -> set[VaultPath]:
+    """Return the files whose names are written in any text of the vault, or their folders in code.
+
+    Plugins refer to files in ways that are not links. A gallery shows all pictures of a folder.
     """
-    if not names:
+    if not files:
         return set()
-    by_bytes = {name.encode("utf-8", "surrogatepass"): name for name in names}
-    lengths = sorted(set(map(len, by_bytes)))
-    mentioned: set[str] = set()
-    texts = (_data(survey, file) for file in survey.files if file.suffix.lower() not in ATTACHMENTS)
-    for data in chain((survey.settings.snippets(),), texts):
+    by_name: dict[str, list[VaultPath]] = defaultdict(list)
+    by_folder: dict[str, list[VaultPath]] = defaultdict(list)
+    for file in files:
+        by_name[link_key(file.name)].append(file)
+        by_folder[file.parent.text].append(file)
+    lengths = sorted(set(map(len, by_name)))
+    folders = _folder_in_code(filter(None, by_folder))
+    mentioned: set[VaultPath] = set()
+    texts = (file for file in survey.files if file.suffix.lower() not in ATTACHMENTS)
+    for data in chain(survey.settings.config_texts(), (_data(survey, file) for file in texts)):
         plain = unquote_to_bytes(data) if b"%" in data else data
         for match in _EXTENSION.finditer(plain):
-            endings = {plain[match.end() - length : match.end()] for length in lengths}
-            mentioned.update(by_bytes[name] for name in by_bytes.keys() & endings)
+            written = _unescaped(plain[max(0, match.end() - _MAX_WRITTEN) : match.end()])
+            for ending in {written[-length:] for length in lengths} & by_name.keys():
+                mentioned.update(by_name[ending])
+        if any(mark in data for mark in _CODE_MARKS):
+            for match in folders.finditer(data):
+                mentioned.update(by_folder[(match[1] or match[2]).decode()])
     return mentioned
+
+
+def _folder_in_code(folders: Iterable[str]) -> re.Pattern[bytes]:
+    """Return the expression of `inFolder("F")`, `path: F` and the like, with one of the folders."""
+    names = b"|".join(re.escape(folder.encode("utf-8", "replace")) for folder in folders) or b"(?!)"
+    return re.compile(
+        rb"""\(["']/?(%b)/?["']|[:=][ \t]*["']?/?(%b)/?["']?[ \t]*\r?$""" % (names, names),
+        re.MULTILINE,
+    )
+
+
+def _unescaped(written: bytes) -> str:
+    """Return the end of a text without the escapes of HTML, JSON and Markdown, as a `link_key`."""
+    text = written.decode("utf-8", "replace")
+    if "\\" in text:
+        text = _JSON_ESCAPE.sub(lambda match: chr(int(match[1], 16)), text).replace("\\", "")
+    return link_key(html.unescape(text) if "&" in text else text)
 
 
 def _data(survey: VaultSurvey, file: VaultPath) -> bytes:

@@ -57,7 +57,7 @@ class HealthSettings(Struct, frozen=True, kw_only=True):
     Obsidian creates a note for a link without one, None for that of the note with the link, and
     `daily_notes` the one for days by their date, "" if it is no other. `daily_folder` is the folder
     of the daily notes, whatever their names. `is_excluded` tests the path of a file by Obsidian's
-    setting “Excluded files”, and `snippets` returns the CSS snippets of the vault.
+    setting “Excluded files”, and `config_texts` returns the CSS snippets and settings of plugins.
     `property_types` are Obsidian's own, by lower-case name.
     """
 
@@ -71,7 +71,7 @@ class HealthSettings(Struct, frozen=True, kw_only=True):
     property_rules: tuple[PropertyRule, ...] = ()
     renames: Callable[[], list[tuple[str, str]]] = list
     old_versions: Callable[[str], list[bytes]] = lambda path: []
-    snippets: Callable[[], bytes] = lambda: b""
+    config_texts: Callable[[], list[bytes]] = list
     read_day: ReadDay = lambda text: None
     stale_days: int = 730
 

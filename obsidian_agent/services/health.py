@@ -33,7 +33,7 @@ _GIT_SECONDS: Final = 10.0
 _MAX_GIT_OUTPUT: Final = 16 << 20
 _MAX_RUNS: Final = 1_000
 _MAX_RULES_FILE: Final = 1 << 20
-_MAX_CSS: Final = 1 << 20
+_MAX_CONFIG: Final = 4 << 20
 _MAX_TREND: Final = 400
 """Reports whose counts are stored, about a year of daily ones."""
 
@@ -81,7 +81,7 @@ def health_settings(store: VaultStore, state: Path, now: datetime) -> HealthSett
         daily_folder=notes.daily_folder,
         new_notes=_new_notes(app),
         is_excluded=_exclusion(app),
-        snippets=lambda: _snippets(store),
+        config_texts=lambda: _config_texts(store),
         property_types=_property_types(store.obsidian_config("types")),
         property_rules=_property_rules(store),
         renames=renames,
@@ -125,15 +125,20 @@ def _exclusion(settings: Mapping[str, object]) -> Callable[[str], bool]:
     return is_excluded
 
 
-def _snippets(store: VaultStore) -> bytes:
-    """Return the CSS snippets of a vault, which may show pictures, in one text."""
+def _config_texts(store: VaultStore) -> list[bytes]:
+    """Return the CSS snippets of a vault, its bookmarks and the settings of plugins.
+
+    They may name files that are shown.
+    """
+    config = Path(store.real_path, store.config_folder)
     texts: list[bytes] = []
-    with contextlib.suppress(OSError):
-        for entry in os.scandir(os.path.join(store.real_path, store.config_folder, "snippets")):
-            is_small = entry.is_file(follow_symlinks=False) and entry.stat().st_size <= _MAX_CSS
-            if entry.name.endswith(".css") and is_small:
-                texts.append(Path(entry.path).read_bytes())
-    return b"\n".join(texts)
+    for pattern in ("snippets/*.css", "plugins/*/data.json", "bookmarks.json"):
+        with contextlib.suppress(OSError):
+            for file in config.glob(pattern):
+                is_small = not file.is_symlink() and file.stat().st_size <= _MAX_CONFIG
+                if is_small and file.is_file():
+                    texts.append(file.read_bytes())
+    return texts
 
 
 def _property_rules(store: VaultStore) -> tuple[PropertyRule, ...]:

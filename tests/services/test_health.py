@@ -85,6 +85,8 @@ def test_files_that_obsidian_excludes_have_no_findings(
         "y.png": "x",
         "z.png": "x",
         ".obsidian/snippets/a.css": "body { background: url(../y.png) }",
+        ".obsidian/plugins/p/data.json": '{"banner": "w.png"}',
+        "w.png": "x",
         "A.md": "[[Ada L]]",
     }
     store = make_vault(files)
