@@ -215,15 +215,26 @@ def ambiguous_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
         spellings = {link_key(target): target for target in sorted(chosen, reverse=True)}
         lines = _first_lines(survey, source, set(spellings.values()))
         for target in spellings.values():
-            yield _ambiguous(
-                source, target, lines.get(target), chosen[target], shared[target_name(target)]
-            )
+            files = dict.fromkeys((chosen[target], *shared[target_name(target)]))
+            yield _ambiguous(survey, source, target, lines.get(target), [*files])
 
 
 def _ambiguous(
-    source: VaultPath, target: str, line: int | None, chosen: VaultPath, files: list[VaultPath]
+    survey: VaultSurvey,
+    source: VaultPath,
+    target: str,
+    line: int | None,
+    files: Sequence[VaultPath],
 ) -> HealthFinding:
-    others = [file for file in files if file != chosen]
+    """Return the finding about a link that can mean several files, the chosen one first."""
+    chosen, *others = files
+    as_near = [file.text for file in files if len(file.text) == len(chosen.text)]
+    opens = f"Obsidian opens {chosen.text}."
+    if len(as_near) > 1:
+        opens = f"Obsidian opens {' or '.join(as_near[:_MAX_CHOICES])}, which are equally near."
+    # Links by a path mean that note, and would follow.
+    targets = survey.targets[source]
+    has_path = any("/" in other for other, file in targets.items() if file == chosen)
     choices = [
         RepairChoice(
             f"Link to {file.text} instead",
@@ -246,9 +257,9 @@ def _ambiguous(
         path=source.text,
         line=line,
         subject=target,
-        text=f"“{target}” can mean {len(files)} notes. Obsidian opens {chosen.text}.",
-        evidence=", ".join(file.text for file in files[:_MAX_CHOICES]),
-        repair=Repair(tuple(choices)),
+        text=f"“{target}” can mean {len(files)} notes. {opens}",
+        evidence=", ".join(sorted(file.text for file in files)[:_MAX_CHOICES]),
+        repair=None if has_path else Repair(tuple(choices)),
     )
 
 
