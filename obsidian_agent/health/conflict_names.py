@@ -13,6 +13,7 @@ from obsidian_agent.vault.paths.path import VaultPath
 
 _DATE: Final = r"\d{4}-\d{2}-\d{2}"
 _CONFLICT: Final = r"(?:conflict|konflikt|conflit|конфликт|競合|冲突|衝突|충돌)"
+_COPY: Final = r"(?:copy|kopie|copie|copia|cópia|kopia|копия|コピー|副本|사본)"
 _PATTERNS: Final = (
     # Syncthing: https://docs.syncthing.net/users/syncing.html
     ("Syncthing", re.compile(r"(?P<stem>.+)\.sync-conflict-\d{8}-\d{6}(?:-[A-Z0-9]{7})?")),
@@ -24,7 +25,8 @@ _PATTERNS: Final = (
     ("Seafile", re.compile(r"(?P<stem>.+) \(SFConflict .+\)")),
     # Dropbox writes "(WHO's conflicted copy DATE)" in the language of the system.
     ("Dropbox", re.compile(
-        rf"(?P<stem>.+) \([^()]*{_CONFLICT}[^()]*{_DATE}(?: ?\(?\d+\)?)?\)", re.IGNORECASE)),
+        rf"(?P<stem>.+) \((?=[^()]*{_COPY})[^()]*{_CONFLICT}[^()]* {_DATE}(?: ?\(?\d+\)?)?\)",
+        re.IGNORECASE)),
     ("Dropbox", re.compile(
         r"(?P<stem>.+) \((?:[^()]+['’]s? )?(?:conflict(?:ed|ing) copy|case conflict|"
         r"selective sync conflict|white ?space conflict|unicode encoding conflict)(?: \d+)?\)",
