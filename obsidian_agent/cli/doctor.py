@@ -225,7 +225,8 @@ def _journal(runs: Runs) -> str:
 def _no_interrupted_run(runs: Runs) -> str:
     if interrupted := runs.interrupted():
         raise JournalError(
-            f"{len(interrupted)}: see obsidian-agent recover.", code="RECOVERY_NEEDED"
+            f"{counted(len(interrupted), 'run')}: see obsidian-agent recover.",
+            code="RECOVERY_NEEDED",
         )
     return "none"
 
@@ -343,5 +344,6 @@ def _watches(vault: str) -> Check:
     return Check(
         "watcher",
         False,
-        f"{detail}: the others are compared every few minutes (sysctl fs.inotify.max_user_watches)",
+        f"{detail}: folders beyond it are compared every few minutes. "
+        "Raise it with sysctl fs.inotify.max_user_watches.",
     )

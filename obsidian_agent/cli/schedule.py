@@ -60,7 +60,7 @@ def _install(options: argparse.Namespace, out: Output) -> Exit:
     install(timer)
     if out.as_json:
         out.document({"installed": True, "kind": timer.kind})
-    out.line("Installed. Rules only propose plans. List them with: obsidian-agent plans list")
+    out.line("Installed. The plans that rules propose: obsidian-agent plans list")
     return Exit.DONE
 
 

@@ -149,14 +149,14 @@ class ActiveNote:
                 path=self.path.text,
                 hint="Select it again.",
             )
-        now = shift_range(self.first_text, self.text, start, end)
-        if now is None or (self.mark is not None and self.mark[1].replaced):
+        shifted = shift_range(self.first_text, self.text, start, end)
+        if shifted is None or (self.mark is not None and self.mark[1].replaced):
             raise Conflict(
                 f"An earlier step already changed the selected text in {self.path}.",
                 path=self.path.text,
                 hint="Replace it in one step.",
             )
-        return Target(self.path, self.text, *now)
+        return Target(self.path, self.text, *shifted)
 
     def cursor(self) -> Target:
         """Return the cursor position.
@@ -173,13 +173,13 @@ class ActiveNote:
         return Target(self.path, self.text, len(self.text), len(self.text), unknown=True)
 
     def _moved(self, before: str, offset: int) -> Target:
-        now = shift_range(before, self.text, offset, offset)
-        if now is None:
+        shifted = shift_range(before, self.text, offset, offset)
+        if shifted is None:
             raise Conflict(
                 f"An earlier step changed the text around the cursor in {self.path}.",
                 path=self.path.text,
             )
-        return Target(self.path, self.text, *now)
+        return Target(self.path, self.text, *shifted)
 
     def _offset(self, position: EditorPosition) -> int:
         offset = position.offset_in(self.first_text)
@@ -340,4 +340,5 @@ def _link_text(name: str, subpath: str, words: str, style: LinkStyle, *, in_tabl
         return f"[{words}]({name}{markdown_encoded(subpath)})"
     if name == words and not subpath:
         return f"[[{words}]]"
-    return f"[[{name}{subpath}{chr(92) if in_table else ''}|{words}]]"
+    pipe = r"\|" if in_table else "|"
+    return f"[[{name}{subpath}{pipe}{words}]]"

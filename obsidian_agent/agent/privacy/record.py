@@ -73,6 +73,7 @@ _LINE: Final = re.compile(
     rb'(\{"n": (\d+), "prev": "([0-9a-f]{64})".*), "hash": "([0-9a-f]{64})"\}\n', re.DOTALL
 )
 _TAIL: Final = 65_536
+"""Bytes at the end of the file in which its last line is looked for."""
 
 
 class ChainEnd(NamedTuple):
@@ -190,17 +191,12 @@ class AuditRecord(Struct, frozen=True):
             if match[3] != last.hash.encode():
                 return Verified(last.n, last.n + 1, "it does not follow the line before it")
             last = ChainEnd(last.n + 1, match[4].decode())
-        written = self._written()
+        written = self._read_head()
+        if written is None and last.n == 0:
+            return Verified(0)
         if written is None:
-            return (
-                Verified(last.n)
-                if last.n == 0
-                else Verified(
-                    last.n,
-                    last.n,
-                    f"{self.head.name}, which names the last line, is gone or damaged",
-                )
-            )
+            reason = f"{self.head.name}, which names the last line, is gone or damaged"
+            return Verified(last.n, last.n, reason)
         if written.n > last.n:
             return Verified(last.n, last.n + 1, "it is missing, and so is every line after it")
         if written.n == last.n and written.hash != last.hash:
@@ -227,7 +223,7 @@ class AuditRecord(Struct, frozen=True):
                 ) from error
             yield from re.findall(rb"[^\n]*\n|[^\n]+\Z", data)
 
-    def _written(self) -> ChainEnd | None:
+    def _read_head(self) -> ChainEnd | None:
         try:
             number, hash = self.head.read_text("ascii").split()
             return ChainEnd(int(number), hash)
@@ -253,16 +249,17 @@ class AuditRecord(Struct, frozen=True):
         return self.folder / f"audit-{int(match[1]) if match else len(self._older()) + 1:09}.jsonl"
 
     def _last(self, fd: int) -> ChainEnd:
-        """Return the end of the chain: the head, or a line after it that a crash left without one.
+        """Return the end of the chain.
 
-        An incomplete last line is removed; it never counted as written.
+        A crash can leave a line that is newer than the head; then that line is the end. An
+        incomplete last line is removed; it never counted as written.
         """
         size = os.fstat(fd).st_size
         os.lseek(fd, max(0, size - _TAIL), os.SEEK_SET)
         tail = os.read(fd, _TAIL)
         if not tail.endswith(b"\n"):
             os.ftruncate(fd, size - len(tail) + tail.rfind(b"\n") + 1)
-        head = self._written() or ChainEnd(0, START)
+        head = self._read_head() or ChainEnd(0, START)
         match = re.fullmatch(rb'(?s:.*)"n": (\d+), .*"hash": "([0-9a-f]{64})"\}\n(?s:[^\n]*)', tail)
         if match is not None and int(match[1]) > head.n:
             return ChainEnd(int(match[1]), match[2].decode())

@@ -58,8 +58,8 @@ _FENCED: Final = re.compile(
 class ReadCall(Struct, frozen=True, kw_only=True):
     """A valid call of a read tool.
 
-    `args` are named as in the tool's input; `rows` and `offset` select a page of its list; `why` is
-    the model's reason.
+    `called` is the name that the model used; `args` are named as in the tool's input; `rows` and
+    `offset` select a page of its list; `why` is the model's reason.
     """
 
     id: str
@@ -144,7 +144,7 @@ def read_call(name: str, tools: Mapping[str, Tool]) -> ReadCall:
     return ReadCall(
         id="",
         called=name,
-        tool=_readable(name, tools, propose=False),
+        tool=_find_read_tool(name, tools, propose=False),
         read=READ_TOOLS[name],
         args={},
         limits=limits,
@@ -161,18 +161,18 @@ def understand(
 ) -> ParsedCall:
     """Parse a call. `server_tools` are the tools of MCP servers. A bad call is returned as such."""
     try:
-        arguments = _arguments(call.arguments)
+        arguments = _parse_arguments(call.arguments)
         if server_tools and call.name in server_tools:
             return ServerCall(call.id, server_tools[call.name], arguments)
         if call.name == PROPOSE_PLAN and propose:
             return ProposalCall(call.id, _plan_document(arguments))
         if call.name == DESCRIBE_TOOLS:
-            return _help(call.id, arguments, tools)
-        tool = _readable(call.name, tools, propose)
+            return _describe_tools(call.id, arguments, tools)
+        tool = _find_read_tool(call.name, tools, propose)
     except ToolError as error:
         return BadCall(call.id, call.name, error.problem())
     try:
-        return _read(call, arguments, tool)
+        return _parse_read(call, arguments, tool)
     except ToolError as error:
         problem = error.problem()
         problem = replace(
@@ -183,11 +183,11 @@ def understand(
         return BadCall(call.id, call.name, problem)
 
 
-def _help(call_id: str, arguments: dict[str, Any], tools: Mapping[str, Tool]) -> HelpCall:
+def _describe_tools(call_id: str, arguments: dict[str, Any], tools: Mapping[str, Tool]) -> HelpCall:
     """Describe the requested tools; list all names if one is unknown or none is requested."""
     requested: Any = next((value for value in arguments.values() if value), [])
     if not isinstance(requested, list):
-        requested = _parsed_list(str(requested))
+        requested = _parse_list(str(requested))
     names = tuple(from_wire(str(name)) for name in requested)
     known = [tools[name] for name in dict.fromkeys(names) if name in tools]
     unknown = [name[:60] for name in names if name not in tools]
@@ -203,7 +203,7 @@ def _check_flaws(arguments: dict[str, Any]) -> None:
         raise ToolError(flaw.message, advice=f"(at {flaw.pointer or '/'})")
 
 
-def _arguments(text: str) -> dict[str, Any]:
+def _parse_arguments(text: str) -> dict[str, Any]:
     if len(text) > MAX_ARGUMENTS:
         raise ToolError(f"The arguments are longer than {MAX_ARGUMENTS:,} characters.")
     try:
@@ -217,7 +217,7 @@ def _arguments(text: str) -> dict[str, Any]:
     except RecursionError as error:
         raise ToolError("The arguments are nested too deeply.") from error
     if isinstance(document, str) and document.strip().startswith("{"):
-        return _arguments(document)
+        return _parse_arguments(document)
     if document is None:
         return {}
     if not isinstance(document, dict):
@@ -231,10 +231,10 @@ def _plan_document(arguments: dict[str, Any]) -> Any:
     if "plan" not in arguments:
         return arguments
     plan = arguments["plan"]
-    return _arguments(plan) if isinstance(plan, str) else plan
+    return _parse_arguments(plan) if isinstance(plan, str) else plan
 
 
-def _readable(called: str, tools: Mapping[str, Tool], propose: bool) -> Tool:
+def _find_read_tool(called: str, tools: Mapping[str, Tool], propose: bool) -> Tool:
     name = from_wire(called)
     tool = tools.get(name)
     if tool is not None and name in READ_TOOLS:
@@ -255,17 +255,17 @@ def _readable(called: str, tools: Mapping[str, Tool], propose: bool) -> Tool:
     raise ToolError(f"Unknown tool: {short}.", code="TOOL_NOT_FOUND", hint=hint)
 
 
-def _read(call: ToolCall, arguments: dict[str, Any], tool: Tool) -> ReadCall:
+def _parse_read(call: ToolCall, arguments: dict[str, Any], tool: Tool) -> ReadCall:
     limits = limits_of(call.name)
     fields = {info.alias or name: info.annotation for name, info in tool.input.model_fields.items()}
     original = {_camel(name): value for name, value in arguments.items() if value is not None}
     why = original.pop("why", "")
     paged = READ_TOOLS[tool.name].rows is not None
-    args = _renamed(original, {*fields, "limit", "offset"} if paged else set(fields))
+    args = _rename_arguments(original, {*fields, "limit", "offset"} if paged else set(fields))
     rows, offset = _pop_page(args, limits) if paged else (limits.default_rows, 0)
     if "filePaths" in fields and isinstance(args.get("filePaths"), str):
-        args["filePaths"] = _parsed_list(args["filePaths"])
-    args = {name: _converted(value, fields.get(name)) for name, value in args.items()}
+        args["filePaths"] = _parse_list(args["filePaths"])
+    args = {name: _convert(value, fields.get(name)) for name, value in args.items()}
     if paged:
         page = {"limit": rows, "offset": offset}
         args |= {name: value for name, value in page.items() if name in fields}
@@ -283,7 +283,7 @@ def _read(call: ToolCall, arguments: dict[str, Any], tool: Tool) -> ReadCall:
     )
 
 
-def _renamed(original: dict[str, Any], known: set[str]) -> dict[str, Any]:
+def _rename_arguments(original: dict[str, Any], known: set[str]) -> dict[str, Any]:
     """Rename alternative names to the tool's. Unknown names stay, so that they are refused."""
     args = {name: value for name, value in original.items() if name in known}
     others = {name: value for name, value in original.items() if name not in known}
@@ -310,7 +310,7 @@ def _whole(name: str, value: Any) -> int:
     return int(value)
 
 
-def _converted(value: Any, annotation: Any) -> Any:
+def _convert(value: Any, annotation: Any) -> Any:
     """Convert a number or boolean that was written as text, if the field accepts no text."""
     if not isinstance(value, str) or annotation is None or "str" in str(annotation):
         return value
@@ -322,7 +322,7 @@ def _converted(value: Any, annotation: Any) -> Any:
     return value
 
 
-def _parsed_list(text: str) -> list[Any]:
+def _parse_list(text: str) -> list[Any]:
     """Return a list that was written as text: as JSON, or a single path."""
     try:
         document = json.loads(text)

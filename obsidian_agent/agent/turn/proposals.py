@@ -173,7 +173,7 @@ def _without_details(problem: Problem, written: str) -> Problem:
     if path is not None and json.dumps(path, ensure_ascii=False) not in written:
         path = None
     meaning = _MEANINGS.get(problem.code, _ANY_MEANING)
-    return Problem(problem.code, meaning, problem.step_id, None, path)
+    return Problem(problem.code, meaning, step_id=problem.step_id, path=path)
 
 
 class TurnProposals(Struct, kw_only=True):

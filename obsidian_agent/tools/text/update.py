@@ -1,7 +1,4 @@
-"""Add text to a note or replace it: `vault.updateFile`, `vault.replaceText`.
-
-The latter works on one note, some notes, a folder or the whole vault.
-"""
+"""Add text to a note or replace it: `vault.updateFile`, `vault.replaceText`."""
 
 from __future__ import annotations
 
@@ -239,22 +236,22 @@ class _FlatText(Struct, frozen=True):
     """
 
     flat: str
-    joints: tuple[int, ...]
+    crlf: tuple[int, ...]
     """The positions in `flat` of the line feeds that were a carriage return and a line feed."""
 
     @classmethod
     def of(cls, text: str) -> _FlatText:
         if "\r\n" not in text:
             return cls(text, ())
-        joints: list[int] = []
+        crlf: list[int] = []
         end = -1
         while (end := text.find("\r\n", end + 1)) >= 0:
-            joints.append(end - len(joints))
-        return cls(text.replace("\r\n", "\n"), tuple(joints))
+            crlf.append(end - len(crlf))
+        return cls(text.replace("\r\n", "\n"), tuple(crlf))
 
-    def back(self, index: int) -> int:
+    def original(self, index: int) -> int:
         """Return the position in the original text of a position in `flat`."""
-        return index + bisect_left(self.joints, index)
+        return index + bisect_left(self.crlf, index)
 
 
 class _Replacement:
@@ -263,13 +260,12 @@ class _Replacement:
     def __init__(self, find: str, replace: str, regex: bool, case_sensitive: bool) -> None:
         self._find = find.replace("\r\n", "\n")
         self._replace = replace.replace("\r\n", "\n")
-        self._expands = regex
-        plain = not regex and case_sensitive
-        self._pattern: TimedPattern | None = (
-            None
-            if plain
-            else compile_pattern(self._find, literal=not regex, case_sensitive=case_sensitive)
-        )
+        self._has_groups = regex
+        self._pattern: TimedPattern | None = None
+        if regex or not case_sensitive:
+            self._pattern = compile_pattern(
+                self._find, literal=not regex, case_sensitive=case_sensitive
+            )
 
     def apply(self, text: str) -> tuple[str, int]:
         """Return the text with every match replaced, and the number of matches.
@@ -282,8 +278,9 @@ class _Replacement:
         newline = newline_of(text)
         for start, stop, inserted in self._matches(source.flat):
             budget.spend(len(inserted))
-            parts += text[end : source.back(start)], with_newlines(inserted, newline)
-            end = source.back(stop)
+            parts.append(text[end : source.original(start)])
+            parts.append(with_newlines(inserted, newline))
+            end = source.original(stop)
             count += 1
         return ("".join([*parts, text[end:]]), count) if count else (text, 0)
 
@@ -296,9 +293,7 @@ class _Replacement:
                 start = flat.find(self._find, stop)
             return
         for match in self._pattern.finditer(flat):
-            inserted = (
-                expand(self._replace, match, self._pattern.groups)
-                if self._expands
-                else self._replace
-            )
+            inserted = self._replace
+            if self._has_groups:
+                inserted = expand(self._replace, match, self._pattern.groups)
             yield match.start(), match.end(), inserted

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from obsidian_agent.threads.log_store import ThreadSummary
     from obsidian_agent.threads.manager import ActiveThread, ThreadManager
     from obsidian_agent.threads.state import Version
-    from obsidian_agent.tui.turn.thread import Elsewhere
+    from obsidian_agent.tui.turn.thread import OtherThreadEvent
 
 
 TYPING_PAUSE = 0.15
@@ -442,10 +442,10 @@ class ThreadActions(OverviewActions):
     @work(group="elsewhere", exit_on_error=False)
     async def watch_threads(self) -> None:
         """Report plans and ended turns of threads that are not on the screen."""
-        async for event in self.thread.elsewhere():
-            self._report_elsewhere(event)
+        async for event in self.thread.other_events():
+            self._report_other_thread(event)
 
-    def _report_elsewhere(self, event: Elsewhere) -> None:
+    def _report_other_thread(self, event: OtherThreadEvent) -> None:
         if event.preview is not None:
             if event.preview.plan.steps:
                 self.waiting[event.thread_id] = Pending(

@@ -717,7 +717,7 @@ class TurnController:
         if applied is None:
             return
         if applied.client is not None:
-            applied.client.applied(
+            applied.client.report_run(
                 applied.preview.approved_plan.to_json(),
                 result,
                 is_partial=bool(applied.preview.left_out),

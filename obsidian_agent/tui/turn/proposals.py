@@ -38,7 +38,7 @@ class ClientPlan(Struct, frozen=True, eq=False):
         if not self.outcome.done():
             self.outcome.set_result(Outcome(status, message, run_id))
 
-    def applied(
+    def report_run(
         self, approved: Mapping[str, Any], result: ExecutionResult, *, is_partial: bool
     ) -> None:
         """Send the outcome of the run to the client, without anything from notes.

@@ -25,8 +25,8 @@ Ask = Callable[["ShareRequest", str], Awaitable["ShareDecision"]]
 """Asks the user about sharing. The text is the title of the conversation; "": the current one."""
 
 
-class Elsewhere(Struct, frozen=True):
-    """An event in a thread that is not on the screen: its turn ended, or it has a plan."""
+class OtherThreadEvent(Struct, frozen=True, kw_only=True):
+    """The end of a turn, or a plan, in a thread that is not on the screen."""
 
     thread_id: str
     title: str
@@ -36,7 +36,7 @@ class Elsewhere(Struct, frozen=True):
 
 
 class CurrentThread:
-    """The thread on the screen, and the events of the others."""
+    """The thread on the screen. Without messages it has no id yet, and no file."""
 
     def __init__(self, backend: Backend, ask: Ask) -> None:
         self._backend = backend
@@ -96,7 +96,7 @@ class CurrentThread:
         if self.id is not None:
             self._threads.cancel(self.id)
 
-    async def elsewhere(self) -> AsyncIterator[Elsewhere]:
+    async def other_events(self) -> AsyncIterator[OtherThreadEvent]:
         """Yield the events of the other threads, as long as the app runs."""
         from obsidian_agent.agent.events import PlanReady, PreviewReady
         from obsidian_agent.threads.manager import ThreadTurnEnded, ThreadTurnEvent
@@ -109,14 +109,16 @@ class CurrentThread:
                     case ThreadTurnEvent(event=PlanReady(plan)):
                         plans[thread_id] = plan
                     case ThreadTurnEvent(event=PreviewReady(preview)) if thread_id != self.id:
-                        yield Elsewhere(
-                            thread_id,
-                            self._title(thread_id),
+                        yield OtherThreadEvent(
+                            thread_id=thread_id,
+                            title=self._title(thread_id),
                             preview=preview,
                             plan=plans.pop(thread_id, None),
                         )
                     case ThreadTurnEnded(how=how) if thread_id != self.id:
-                        yield Elsewhere(thread_id, self._title(thread_id), how)
+                        yield OtherThreadEvent(
+                            thread_id=thread_id, title=self._title(thread_id), how=how
+                        )
                     case _:
                         continue
 

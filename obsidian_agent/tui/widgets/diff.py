@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import zip_longest
+from typing import NamedTuple
 
 from msgspec import Struct
 from textual import events
@@ -28,8 +29,6 @@ from obsidian_agent.tui.markdown_lines import wrap
 from obsidian_agent.tui.widgets.note import LinkRequested
 
 CACHED_ROWS = 512
-Cell = tuple[int, int, int]
-"""A part of a line: the index of the line, and the offsets of the part."""
 SPLIT_WIDTH = 150
 """Columns of the view from which both sides are next to each other."""
 
@@ -47,8 +46,15 @@ _ANSI_LINE_STYLES = {**_LINE_STYLES, "add": "$success", "del": "$error"}
 _ANSI_WORD_STYLES = {"add": "bold underline", "del": "bold underline"}
 """Colors of the terminal cannot be mixed with its background."""
 
-
 _WIKILINK = re.compile(r"\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\]")
+
+
+class Cell(NamedTuple):
+    """A part of a line: the index of the line in the diff, and the offsets of the part."""
+
+    line: int
+    start: int
+    end: int
 
 
 class LinkChoiceRequested(Message):
@@ -131,7 +137,7 @@ class DiffView(ScrollView, can_focus=True):
         else:
             room = max(width - 2 * self._digits - 4, 8)
             self._rows = [
-                ((index, start, end),)
+                (Cell(index, start, end),)
                 for index, line in enumerate(self.diff.lines)
                 for start, end in wrap(line.text, room)
             ]
@@ -144,7 +150,7 @@ class DiffView(ScrollView, can_focus=True):
         index = 0
         while index < len(lines):
             if lines[index].kind in ("hunk", "note"):
-                yield ((index, 0, len(lines[index].text)),)
+                yield (Cell(index, 0, len(lines[index].text)),)
                 index += 1
                 continue
             sides: list[list[int]] = [[index], [index]]
@@ -161,7 +167,7 @@ class DiffView(ScrollView, can_focus=True):
     def _cells(self, index: int | None, room: int) -> list[Cell]:
         if index is None:
             return []
-        return [(index, start, end) for start, end in wrap(self.diff.lines[index].text, room)]
+        return [Cell(index, start, end) for start, end in wrap(self.diff.lines[index].text, room)]
 
     def on_resize(self) -> None:
         self._layout()
@@ -200,10 +206,10 @@ class DiffView(ScrollView, can_focus=True):
             right = self._draw_side(cells[1], width - 1 - half, is_new=True)
             return Content.assemble(left, ("│", "$quiet"), right)
         assert first is not None
-        line = self.diff.lines[first[0]]
+        line = self.diff.lines[first.line]
         if line.kind == "hunk":
             return Content.styled(f"{line.text} ".rjust(len(line.text) + 2 * digits + 4), "$quiet")
-        is_first = first[1] == 0
+        is_first = first.start == 0
         old = str(line.old or "") if is_first else ""
         new = str(line.new or "") if is_first else ""
         return self._draw(first, f"{old:>{digits}} {new:>{digits}} ", width)
@@ -211,9 +217,9 @@ class DiffView(ScrollView, can_focus=True):
     def _draw_side(self, cell: Cell | None, width: int, *, is_new: bool) -> Content:
         if cell is None:
             return Content(" " * width)
-        line = self.diff.lines[cell[0]]
+        line = self.diff.lines[cell.line]
         number = line.new if is_new else line.old
-        text = str(number or "") if cell[1] == 0 else ""
+        text = str(number or "") if cell.start == 0 else ""
         return self._draw(cell, f"{text:>{self._digits}} ", width)
 
     def _draw(self, cell: Cell, numbers: str, width: int) -> Content:
@@ -295,7 +301,7 @@ class DiffView(ScrollView, can_focus=True):
         return [
             row
             for row, cells in enumerate(self._rows)
-            if any(cell is not None and cell[1] == 0 and cell[0] in changes for cell in cells)
+            if any(cell is not None and cell.start == 0 and cell.line in changes for cell in cells)
         ]
 
     def action_change(self, direction: int) -> None:

@@ -34,16 +34,14 @@ def property_links(
     A `broken` block has no `values`; everything in it that looks like a link is returned.
     """
     candidates = [
-        match
-        for match in _QUOTED.finditer(data, start, end)
-        if _is_value(data, start, match.start(), match.end(), end)
+        match for match in _QUOTED.finditer(data, start, end) if _is_value(data, match, start, end)
     ]
     if broken:
         lines = LineFinder(data)
         return [_link(data, match, None, lines) for match in candidates]
-    links = _confirmed(data, candidates, list(_wikilinks(values, "")))
+    links = _links_of_values(data, candidates, list(_wikilinks(values, "")))
     if len(links) < len(candidates):
-        # The values lack the first value of a property that occurs twice.
+        # Of a property that occurs twice, `values` has only the last value: read every entry.
         block = parse_block(data[start:end].decode())
         entries = block.entries if block else ()
         strings = [
@@ -51,16 +49,17 @@ def property_links(
             for entry in entries
             for wikilink in _wikilinks(entry.node.value, entry.key or "?")
         ]
-        links = _confirmed(data, candidates, strings)
+        links = _links_of_values(data, candidates, strings)
     return links
 
 
-def _confirmed(
+def _links_of_values(
     data: bytes, candidates: Sequence[re.Match[bytes]], wikilinks: list[tuple[str, str]]
 ) -> list[Link]:
-    """Return the links among candidates that are the value of a property.
+    """Return the candidates that are among the wikilinks of the parsed values.
 
-    Candidates and wikilinks are both in the order of the block.
+    A quoted string in a comment looks like a value and is none. Candidates and wikilinks are both
+    in the order of the block.
     """
     links: list[Link] = []
     lines = LineFinder(data)
@@ -76,10 +75,11 @@ def _confirmed(
     return links
 
 
-def _is_value(data: bytes, first: int, start: int, end: int, last: int) -> bool:
+def _is_value(data: bytes, quoted: re.Match[bytes], block_start: int, block_end: int) -> bool:
     """Return True if a quoted string is a whole value, by the characters before and after it."""
-    before = data[max(first, start - 200) : start].rstrip(b" \t")[-1:] or b"\n"
-    after = data[end : end + 200].lstrip(b" \t")[:1] if end < last else b"\n"
+    start, end = quoted.span()
+    before = data[max(block_start, start - 200) : start].rstrip(b" \t")[-1:] or b"\n"
+    after = data[end : end + 200].lstrip(b" \t")[:1] if end < block_end else b"\n"
     return before[0] in _BEFORE_VALUE and (not after or after[0] in _AFTER_VALUE)
 
 
@@ -93,7 +93,7 @@ def _link(data: bytes, match: re.Match[bytes], key: str | None, lines: LineFinde
     piece = raw[: min(stops, default=len(raw))]
     if pipe > 0:
         piece = piece.removesuffix(b"\\")
-    first = match.start(3) + len(piece) - len(piece.lstrip())
+    target_start = match.start(3) + len(piece) - len(piece.lstrip())
     return Link(
         kind="property",
         target=path.removesuffix("\\").strip(),
@@ -101,8 +101,8 @@ def _link(data: bytes, match: re.Match[bytes], key: str | None, lines: LineFinde
         display=display,
         start=match.start(),
         end=match.end(),
-        target_start=first,
-        target_end=max(first, match.start(3) + len(piece.rstrip())),
+        target_start=target_start,
+        target_end=max(target_start, match.start(3) + len(piece.rstrip())),
         line=lines.number(match.start()),
         form="double-quoted" if match[1] == b'"' else "single-quoted",
         key=key,
@@ -147,7 +147,7 @@ def property_tags(
 ) -> Iterator[NoteTag]:
     """Yield the tags in the YAML block between two offsets."""
     for names in _tag_lists(values):
-        yield from _located(data, start, end, names)
+        yield from _locate_tags(data, start, end, names)
 
 
 def property_tag_names(block: str, values: Mapping[str, Any]) -> list[str]:
@@ -193,7 +193,7 @@ def _tags_key(data: bytes, start: int, end: int) -> re.Match[bytes] | None:
     return _TAGS_KEY.search(data, start, end)
 
 
-def _located(data: bytes, start: int, end: int, names: list[str]) -> Iterator[NoteTag]:
+def _locate_tags(data: bytes, start: int, end: int, names: list[str]) -> Iterator[NoteTag]:
     """Yield tags with their positions, or with that of the key where the text is not found."""
     key = _tags_key(data, start, end)
     if key is None:

@@ -30,7 +30,7 @@ TRASH: Final = ".trash"
 APP_FOLDER: Final = ".obsidian-agent"
 CONFIG_FOLDER: Final = ".obsidian"
 OTHER_AGENTS: Final = ".opencode"
-"""The folder of another agent, whose agents, skills and configuration this program reads, too."""
+"""The folder of another agent, whose agents, skills and configuration this program also reads."""
 SKILL_FOLDERS: Final = (".claude", ".agents")
 """Folders of other programs that have skills in a sub-folder `skills`."""
 
@@ -67,8 +67,8 @@ class VaultPath:
     """A validated, immutable path inside the vault.
 
     Its text has `/` between components and no `.` or `..` component, and is "" for the root. Paths
-    are equal and ordered by their text. Only `parse`, `from_disk`, `trash_path` and the like create
-    one, and navigation from another path.
+    are equal and ordered by their text. Only the functions of this module create one, and the
+    navigation from another path.
     """
 
     __slots__ = ("_key", "_nfc", "_parent", "text")
@@ -194,6 +194,7 @@ class VaultPath:
         return _new(f"{new_folder.text}/{rest}" if new_folder.text else rest)
 
 
+# The setters of the slots, because `__setattr__` refuses every change.
 _set_text = VaultPath.__dict__["text"].__set__
 _set_nfc = VaultPath.__dict__["_nfc"].__set__
 _set_key = VaultPath.__dict__["_key"].__set__

@@ -35,7 +35,7 @@ class Rename(Protocol):
 
     @property
     def word(self) -> str:
-        """A text that is in every query with the old name, or ""."""
+        """A text that is in every query with the old name, to skip the others; "" for none."""
 
     def renamed(self, name: QueryName, language: Language) -> str | None:
         """Return the new text of a name, or None if it does not change."""
@@ -182,7 +182,7 @@ class MoveInQueries:
             if not self._is_folder:
                 if text == old[:-1]:
                     return True
-                # A move to another folder is meant to change which queries have the note.
+                # Filters by folder are meant to lose a note that moves away: only its name counts.
                 old, new = (path.split("/")[-2] for path in (old, new))
             return len(text) >= _MIN_PART and text in old and text not in new
         if name.kind in ("link", "path"):
@@ -235,7 +235,7 @@ def dataview_name(name: str) -> str:
 
 
 def _has_word(text: str, word: str) -> bool:
-    """Return True if a word is in a text, maybe a regular expression."""
+    """Return True if a word is in a text, which may be a regular expression."""
     if not word:
         return False
     before = "" if word[:1] == "#" else r"(?<![\w-])"
