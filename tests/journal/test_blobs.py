@@ -30,11 +30,11 @@ ACTIONS: st.SearchStrategy[Action] = st.one_of(
     st.builds(PutFolder, PATHS, st.booleans()),
     st.builds(
         MoveEntry,
-        PATHS,
-        PATHS,
-        st.booleans(),
-        HASHES,
-        st.none() | st.tuples(st.integers(0), st.integers(0)),
+        path=PATHS,
+        new_path=PATHS,
+        folder=st.booleans(),
+        hash=HASHES,
+        inode=st.none() | st.tuples(st.integers(0), st.integers(0)),
     ),
 )
 
