@@ -14,10 +14,35 @@ from obsidian_agent.agent.events import ExecutionResult
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.views.changes import Operation
-from previews import Picture, picture, previewed, restarted, run
+from previews import (
+    Picture,
+    create,
+    make,
+    modify,
+    move,
+    picture,
+    previewed,
+    restarted,
+    run,
+    trash,
+)
 from support import MakeVault
 
-FILES = {"one.md": b"one\n", "two.md": b"two\r\n", "Folder/inner.md": b"inner\n" * 100}
+INNER = b"inner\n" * 100
+FILES = {"one.md": b"one\n", "two.md": b"two\r\n", "Folder/inner.md": INNER}
+
+FOLDER_STORIES: dict[str, list[Operation]] = {
+    "edited": [
+        modify("Folder/inner.md", INNER, b"changed\n"),
+        modify("one.md", b"one\n", b"ONE\n"),
+    ],
+    "created": [create("Folder/new.md", b"new\n"), modify("one.md", b"one\n", b"ONE\n")],
+    "moved out": [move("Folder/inner.md", "inner.md", INNER), modify("one.md", b"one\n", b"ONE\n")],
+    "moved in": [move("two.md", "Folder/two.md", b"two\r\n"), modify("one.md", b"one\n", b"ONE\n")],
+    "folder in it": [make("Folder/New"), modify("one.md", b"one\n", b"ONE\n")],
+    "trashed": [trash("Folder/inner.md", INNER), modify("one.md", b"one\n", b"ONE\n")],
+}
+"""Runs that change the folder in different ways, and a note beside it."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +74,13 @@ class Home:
         for path in torn:
             os.utime(path, (1, 1))
 
+    def link_folder_away(self, tmp_path: Path) -> Path:
+        """Move the folder out of the vault and leave a link to it."""
+        away = tmp_path / "other disk"
+        (self.root / "Folder").rename(away)
+        (self.root / "Folder").symlink_to(away)
+        return away
+
     def reopened(self) -> Home:
         """Return the same vault as another process opens it."""
         return Home(self.store, Journal.open(self.state, self.store), self.state)
@@ -59,3 +91,8 @@ def home(make_vault: MakeVault, tmp_path: Path) -> Iterator[Home]:
     store = make_vault(FILES)
     with Journal.open(tmp_path / "state", store) as journal:
         yield Home(store, journal, tmp_path / "state")
+
+
+@pytest.fixture(params=FOLDER_STORIES)
+def folder_story(request: pytest.FixtureRequest) -> list[Operation]:
+    return FOLDER_STORIES[request.param]

@@ -7,8 +7,8 @@ from unittest.mock import patch
 
 import pytest
 
-from faults import power_cut, power_cut_before_the_end, refused
-from obsidian_agent.errors import JournalError
+from faults import disk_failing_at, power_cut, power_cut_before_the_end, refused
+from obsidian_agent.errors import JournalError, VaultError
 from obsidian_agent.journal.recovery import interrupted, recover
 from obsidian_agent.journal.undo import undo, undo_preview
 from obsidian_agent.vault.transaction.apply import INCOMPLETE_MODE, Applier
@@ -16,6 +16,8 @@ from obsidian_agent.vault.views.changes import Operation
 from previews import create, make, modify, move, trash
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.journal.conftest import Home
 
 STORY: list[Operation] = [
@@ -24,6 +26,13 @@ STORY: list[Operation] = [
     modify("one.md", b"one\n", b"ONE\n" * 1000),
     move("two.md", "zwei.md", b"two\r\n"),
     trash("Folder"),
+]
+
+
+EDITS: list[Operation] = [
+    modify("one.md", b"one\n", b"ONE\n"),
+    create("new.md", b"new\n"),
+    modify("two.md", b"two\r\n", b"TWO\r\n"),
 ]
 
 
@@ -328,3 +337,51 @@ def test_nobody_is_told_of_a_run_that_is_at_work(home: Home) -> None:
 def test_an_unknown_run(home: Home) -> None:
     with pytest.raises(JournalError, match="no run"):
         recover(home.journal, home.store, finish=True, run_id="x")
+
+
+@pytest.mark.parametrize("finish", [True, False])
+@pytest.mark.parametrize("undoing", [True, False])
+def test_what_recovery_could_not_do_is_done_when_it_is_asked_again(
+    home: Home, finish: bool, undoing: bool
+) -> None:
+    """Of an interrupted run, or of an interrupted undo of it."""
+    before = home.seen()
+    if undoing:
+        home.run(*EDITS)
+    after = home.seen()
+    with power_cut(2):
+        if undoing:
+            undo(home.journal, home.store)
+        else:
+            home.run(*EDITS)
+    with (
+        disk_failing_at("one.md", "two.md"),
+        pytest.raises(VaultError, match="could not be written"),
+    ):
+        recover(home.journal, home.store, finish=finish)
+    assert len(interrupted(home.journal, home.store)) == 1
+    (done,) = recover(home.journal, home.store, finish=finish)
+    assert done.problems == ()
+    if undoing and not finish:
+        assert home.seen() == after
+    if home.journal.last_undoable() is not None:
+        assert undo(home.journal, home.store).errors == ()
+    assert home.seen() == before
+
+
+@pytest.mark.parametrize("finish", [True, False])
+@pytest.mark.parametrize("cut", [1, 2])
+def test_a_folder_that_was_linked_away_is_skipped_and_the_rest_is_ended(
+    home: Home, tmp_path: Path, folder_story: list[Operation], cut: int, finish: bool
+) -> None:
+    with power_cut(cut):
+        home.run(*folder_story, create("third.md", b"third\n"))
+    home.link_folder_away(tmp_path)
+    (found,) = interrupted(home.journal, home.store)
+    assert "foreign" in {path.state for path in found.paths}
+    (done,) = recover(home.journal, home.store, finish=finish)
+    assert done.problems
+    assert all(problem.code == "CONFLICT" for problem in done.problems)
+    assert ((home.root / "one.md").read_bytes() == b"ONE\n") == finish
+    assert interrupted(home.journal, home.store) == []
+    assert home.run(create("later.md", b"x")).success

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from faults import refused
+from faults import disk_failing_at, refused
 from obsidian_agent.journal.undo import UndoConflict, redo, undo, undo_content, undo_preview
 from obsidian_agent.vault.filesystem import dirhandles
 from obsidian_agent.vault.transaction.actions import CAN_SET_BIRTH_TIME
+from obsidian_agent.vault.views.changes import Operation
 from previews import create, make, modify, move, trash
 
 if TYPE_CHECKING:
@@ -408,3 +409,166 @@ def test_the_content_of_a_moved_note_is_found_by_both_its_paths(home: Home) -> N
         assert undo_content(home.journal, None, path) == ("A/moved.md", b"inner\n" * 100)
     with refused("NOTHING_TO_UNDO"):
         undo_content(home.journal, None, "Folder")
+
+
+class TestPartial:
+    """A further undo continues a partial one, and redo repeats only the undone part."""
+
+    def test_an_undo_that_failed_at_a_file_is_gone_on_with(self, home: Home) -> None:
+        before = home.seen()
+        older = home.run(create("older.md", b"older\n")).run_id
+        newer = home.run(*CHANGED).run_id
+        with disk_failing_at("one.md"):
+            result = undo(home.journal, home.store)
+        assert [problem.path for problem in result.errors] == ["one.md"]
+        assert [entry.undone for entry in home.journal.history()] == [False, False]
+        result = undo(home.journal, home.store)
+        assert (result.run_id, result.restored) == (newer, ("one.md",))
+        assert [entry.undone for entry in home.journal.history()] == [True, False]
+        assert undo(home.journal, home.store).run_id == older
+        assert home.seen() == before
+
+    def test_an_undo_that_met_an_edited_file_is_gone_on_with(self, home: Home) -> None:
+        home.run(create("older.md", b"older\n"))
+        newer = home.run(*CHANGED).run_id
+        (home.root / "one.md").write_bytes(b"edited\n")
+        assert undo(home.journal, home.store).conflicts
+        again = undo(home.journal, home.store)
+        assert (again.run_id, [one.path for one in again.conflicts]) == (newer, ["one.md"])
+        assert (home.root / "older.md").exists()
+        (home.root / "one.md").write_bytes(b"ONE\n")
+        assert undo(home.journal, home.store).restored == ("one.md",)
+
+    def test_what_was_left_in_a_folder_is_found_where_that_has_moved_back_to(
+        self, home: Home
+    ) -> None:
+        before = home.seen()
+        home.run(
+            [
+                move("Folder", "Moved"),
+                modify("Moved/inner.md", b"inner\n" * 100, b"INNER\n"),
+                move("Moved", "Again"),
+            ]
+        )
+        after = home.seen()
+        with disk_failing_at("Moved/inner.md"):
+            assert [problem.path for problem in undo(home.journal, home.store).errors] == [
+                "Moved/inner.md"
+            ]
+        assert (home.root / "Folder/inner.md").read_bytes() == b"INNER\n"
+        (home.root / "Folder/inner.md").write_bytes(b"edited\n")
+        assert [one.path for one in undo(home.journal, home.store).conflicts] == ["Folder/inner.md"]
+        assert undo(home.journal, home.store, force=["Moved/inner.md"]).restored == (
+            "Folder/inner.md",
+        )
+        assert home.seen() == before
+        redo(home.journal, home.store)
+        (home.root / "Folder/inner.md").write_bytes(b"INNER\n")
+        redo(home.journal, home.store)
+        assert home.seen() == after
+
+    def test_what_was_skipped_is_still_in_effect(self, home: Home) -> None:
+        before = home.seen()
+        home.run(create("older.md", b"older\n"))
+        home.run(*CHANGED)
+        undo(home.journal, home.store, skip=["one.md"])
+        assert undo(home.journal, home.store).restored == ("one.md",)
+        undo(home.journal, home.store)
+        assert home.seen() == before
+
+    def test_a_folder_stays_in_effect_with_what_was_left_in_it(self, home: Home) -> None:
+        before = home.seen()
+        home.run([make("A"), make("A/B"), create("A/B/new.md", b"new\n")])
+        (home.root / "A/B/new.md").write_bytes(b"edited\n")
+        assert [one.path for one in undo(home.journal, home.store).conflicts] == ["A/B/new.md"]
+        assert undo(home.journal, home.store, force=["A/B/new.md"]).restored == (
+            "A",
+            "A/B",
+            "A/B/new.md",
+        )
+        assert home.seen() == before
+
+    def test_a_folder_that_holds_what_others_made_is_done_with(self, home: Home) -> None:
+        home.run(make("A"))
+        (home.root / "A/mine.md").write_bytes(b"mine")
+        assert undo(home.journal, home.store).skipped == ("A",)
+        assert home.journal.last_undoable() is None
+
+    def test_redo_goes_on_with_what_it_left_out(self, home: Home) -> None:
+        home.run(*CHANGED)
+        after = home.seen()
+        undo(home.journal, home.store)
+        (home.root / "two.md").write_bytes(b"edited\n")
+        assert [one.path for one in redo(home.journal, home.store).conflicts] == ["two.md"]
+        (home.root / "two.md").write_bytes(b"two\r\n")
+        assert redo(home.journal, home.store).restored == ("two.md",)
+        assert home.seen() == after
+
+    def test_a_folder_that_redo_could_not_make_gets_nothing_put_into_it(self, home: Home) -> None:
+        """`Folder` will still leave: files put into it would leave with it."""
+        home.run([move("Folder", "Moved"), make("Folder"), create("Folder/new.md", b"new\n")])
+        after = home.seen()
+        undo(home.journal, home.store)
+        with disk_failing_at("Folder"):
+            assert redo(home.journal, home.store).restored == ()
+        assert "Folder/new.md" not in home.seen()
+        redo(home.journal, home.store)
+        assert home.seen() == after
+
+
+class TestLinkedAway:
+    """A folder or note was moved to another disk and linked back: it is skipped, with a reason."""
+
+    @pytest.mark.parametrize(
+        "skip",
+        [[], ["Folder/inner.md"], ["one.md"]],
+        ids=["plain", "skipping it", "skipping another"],
+    )
+    def test_undo_takes_back_the_rest(
+        self, home: Home, tmp_path: Path, folder_story: list[Operation], skip: list[str]
+    ) -> None:
+        before = home.seen()
+        run_id = home.run(*folder_story).run_id
+        away = home.link_folder_away(tmp_path)
+        there = {path.name: path.read_bytes() for path in away.iterdir() if path.is_file()}
+        assert undo_preview(home.journal, home.store).conflicts
+        result = undo(home.journal, home.store, skip=skip)
+        assert result.conflicts or skip == ["Folder/inner.md"]
+        for conflict in result.conflicts:
+            assert "link" in conflict.reason
+        assert result.errors == ()
+        assert ((home.root / "one.md").read_bytes() == b"one\n") == ("one.md" not in skip)
+        assert {path.name: path.read_bytes() for path in away.iterdir() if path.is_file()} == there
+        assert home.run(create("later.md", b"x")).success
+        undo(home.journal, home.store)
+        (home.root / "Folder").unlink()
+        away.rename(home.root / "Folder")
+        assert undo(home.journal, home.store, run_id).conflicts == ()
+        assert home.seen() == before
+
+    def test_redo_brings_back_the_rest(
+        self, home: Home, tmp_path: Path, folder_story: list[Operation]
+    ) -> None:
+        home.run(*folder_story)
+        after = home.seen()
+        undo(home.journal, home.store)
+        away = home.link_folder_away(tmp_path)
+        result = redo(home.journal, home.store)
+        assert result.conflicts
+        assert result.errors == ()
+        assert (home.root / "one.md").read_bytes() == b"ONE\n"
+        (home.root / "Folder").unlink()
+        away.rename(home.root / "Folder")
+        assert redo(home.journal, home.store).conflicts == ()
+        assert home.seen() == after
+
+    def test_a_note_that_became_a_link_out_of_the_vault(self, home: Home, tmp_path: Path) -> None:
+        home.run(modify("two.md", b"two\r\n", b"TWO\r\n"), modify("one.md", b"one\n", b"ONE\n"))
+        (home.root / "two.md").rename(tmp_path / "two.md")
+        (home.root / "two.md").symlink_to(tmp_path / "two.md")
+        result = undo(home.journal, home.store, skip=["nothing.md"])
+        assert ([one.path for one in result.conflicts], result.restored) == (
+            ["two.md"],
+            ("one.md",),
+        )
+        assert (tmp_path / "two.md").read_bytes() == b"TWO\r\n"
