@@ -410,7 +410,7 @@ class ObsidianAgentApp(App[None]):
         def on_answer(yes: bool | None) -> None:
             if yes:
                 self.main.turn.cancel()
-                self.run_worker(self._exit_when_written(), group="quit")
+                self.run_worker(self._exit_when_written, group="quit")
 
         self.push_screen(Confirm("Quit now?", text, "Stop and quit", "Keep running"), on_answer)
 
@@ -421,7 +421,7 @@ class ObsidianAgentApp(App[None]):
         """
         if self.backend.is_open:
             self.main.turn.cancel()
-            self.run_worker(self._exit_when_written(INTERRUPTED), group="quit")
+            self.run_worker(partial(self._exit_when_written, INTERRUPTED), group="quit")
         else:
             self.exit(return_code=INTERRUPTED)
 

@@ -6,7 +6,9 @@ Only the approved happens, nothing cancelled returns, and nothing is lost at the
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+import warnings
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import cast
@@ -62,6 +64,12 @@ async def test_whatever_ends_the_app_waits_for_the_file_that_is_being_written(by
             assert app.app.return_code is None, "a file is being written"
         await app.gone()
         assert not app.main.stream.is_writing
+        with warnings.catch_warnings(record=True) as caught:
+            app.app.hang_up()  # a terminal reports its end more than once, also to an app at its end
+            for worker in app.app.workers:
+                worker.cancel()
+            gc.collect()
+    assert not caught
 
 
 async def test_quitting_while_the_vault_is_being_opened_leaves_it_to_be_opened() -> None:
