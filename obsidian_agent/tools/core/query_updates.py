@@ -57,7 +57,7 @@ def update_queries(
 def _warnings(file: QueryFile) -> Iterable[Problem]:
     for line, language in file.queries.doubts:
         message = (
-            f"Line {line} of {file.path} is not changed: this {language} may need the new name. "
+            f"Line {line} of {file.path}: this {language} may still need the new name. "
             "Check it after the rename."
         )
         yield Problem("QUERY_MAY_CHANGE", message, path=file.path.text)
