@@ -289,12 +289,12 @@ class Policy(Struct, frozen=True, kw_only=True):
         if tool.deletes and (off := self._off("deletes")) is not None:
             yield Problem(
                 "DELETE_DISABLED",
-                f"{tool.name} deletes files, which is off: {self._how_to_allow('deletes', off)}",
+                f"Deleting files is off: {self._how_to_allow('deletes', off)}",
             )
         if tool.risk is Risk.COMMANDS and (off := self._off("commands")) is not None:
             yield Problem(
                 "COMMANDS_DISABLED",
-                f"{tool.name} runs commands, which is off: {self._how_to_allow('commands', off)}",
+                f"Running commands is off: {self._how_to_allow('commands', off)}",
             )
         if tool.risk is not Risk.READ_ONLY and not self.allow_writes:
             yield Problem(

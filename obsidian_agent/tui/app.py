@@ -410,7 +410,7 @@ class ObsidianAgentApp(App[None]):
         def on_answer(yes: bool | None) -> None:
             if yes:
                 self.main.turn.cancel()
-                self.run_worker(self._exit_when_written, group="quit")
+                self._exit_soon()
 
         self.push_screen(Confirm("Quit now?", text, "Stop and quit", "Keep running"), on_answer)
 
@@ -421,9 +421,13 @@ class ObsidianAgentApp(App[None]):
         """
         if self.backend.is_open:
             self.main.turn.cancel()
-            self.run_worker(partial(self._exit_when_written, INTERRUPTED), group="quit")
+            self._exit_soon(INTERRUPTED)
         else:
             self.exit(return_code=INTERRUPTED)
+
+    def _exit_soon(self, code: int = 0) -> None:
+        exit_when_written = partial(self._exit_when_written, code)
+        _: Worker[None] = self.run_worker(exit_when_written, group="quit")
 
     async def _exit_when_written(self, code: int = 0) -> None:
         """Quit once the current file and all conversations are written."""

@@ -536,10 +536,7 @@ def test_a_problem_is_a_sentence_and_in_a_plan_of_the_users_its_place_and_code(
     said = here.say(
         "run", here.plan({"id": "d", "tool": "vault.delete", "args": {"path": "a.md"}}), "--yes"
     )
-    assert (
-        said.err
-        == "vault.delete deletes files, which is off: --allow-deletes allows it. (d, DELETE_DISABLED)\n"
-    )
+    assert said.err == "Deleting files is off: --allow-deletes allows it. (d, DELETE_DISABLED)\n"
     said = here.say("rename", "a", "../b", "--yes")
     assert said.code == 2
     assert not re.search(r"[A-Z]{3,}|/steps|move_\d", said.err), said.err

@@ -20,7 +20,7 @@ from obsidian_agent.tui.screens.settings import SettingsList, SettingsScreen
 from obsidian_agent.tui.screens.trust import Reading, Trust, VaultFileList
 from obsidian_agent.vault.filesystem.store import VaultStore
 from support import settings_with
-from tui.driving import Driver, driving_real
+from tui.driving import Driver, driving, driving_real
 
 ANSWERS = [
     {"calls": [{"name": "vault__readFile", "arguments": {"path": "Garden.md", "why": "to see"}}]},
@@ -319,3 +319,20 @@ def test_what_is_typed_is_completed() -> None:
     assert "threads" in [command.name for command in completions("/ad", COMMANDS)]
     assert completions("/sent now", COMMANDS) == []
     assert completions("text", COMMANDS) == []
+
+
+async def test_the_setting_that_refused_a_message_is_one_key_away(tmp_path: Path) -> None:
+    settings = LiveSettings.load(tmp_path / "config.toml", {})
+    async with driving(settings=settings) as app:
+        await app.send("Delete the note Ideas")
+        await app.until(lambda: "Deleting files is off" in app.transcript())
+        assert "vault.delete" not in app.screen()
+        assert "Enter then sends the message again" in app.transcript()
+        assert app.prompt.text == "Delete the note Ideas"
+        await app.press("f5", "enter", "escape")
+        assert content(tmp_path / "config.toml") == "allow_deletes = true\n"
+        assert isinstance(app.app.screen, MainScreen), "one Esc closes the settings"
+        await app.press("enter")
+        await app.until(lambda: app.stage == "plan")
+        await app.press("escape", "f5")
+        assert app.app.screen.query_one(SettingsList).cursor == 1

@@ -235,8 +235,7 @@ class MacroActions(Workspace):
             self.turn.cancel()
         else:
             self.add_entry("note", "You chose no action. Nothing was changed.")
-        if not self.panes.chat.prompt.text:
-            self.panes.chat.prompt.action_older()  # to be worded in another way
+        self.recall_message()
 
     def end_choice(self) -> None:
         """Close the choice if the turn has ended otherwise; after a failure it stays open."""

@@ -411,6 +411,7 @@ class MainScreen(
 
     def _start_turn(self, text: str) -> None:
         self.keyboard.mark_sent()
+        self.refused_by = None
         self.add_entry("you", text)
         self.freeze_focus()
         self.turn.send(text)

@@ -53,7 +53,10 @@ class SettingsScreen(ListScreen["SettingRow", None]):
     BINDINGS = [*bindings("find"), *bindings("settings")]
     AUTO_FOCUS = "LineEntry"
 
-    def __init__(self, settings: LiveSettings, changed: Signal[str]) -> None:
+    def __init__(
+        self, settings: LiveSettings, changed: Signal[str], first: str | None = None
+    ) -> None:
+        """Create the list with the cursor on the setting `first`, by default on the first one."""
         super().__init__(
             "Settings",
             "Bold values differ from the default. API keys are not stored here.",
@@ -61,6 +64,7 @@ class SettingsScreen(ListScreen["SettingRow", None]):
         self._settings = settings
         self._changed = changed
         self._query = ""
+        self._first = first
 
     def body(self) -> ComposeResult:
         yield LineEntry(placeholder="Find a setting", compact=False, id="setting-filter")
@@ -69,7 +73,15 @@ class SettingsScreen(ListScreen["SettingRow", None]):
 
     def on_mount(self) -> None:
         self.listing.can_focus = False
-        self.run_flow("rows", self.reload)
+        self.run_flow("rows", self._begin)
+
+    async def _begin(self) -> None:
+        await self.reload()
+        if not self.is_attached:
+            return
+        for index, row in enumerate(self.listing.rows):
+            if not isinstance(row, str) and row.name == self._first:
+                self.listing.cursor = index
 
     def load(self) -> Sequence[SettingRow | str]:
         rows = self._settings.rows()
@@ -185,8 +197,9 @@ class SettingActions(Workspace):
     )
 
     def action_settings(self) -> None:
-        """Show the settings."""
-        self.app.push_screen(SettingsScreen(self.settings, self.signals.setting_changed))
+        """Show the settings, at first the one that refused the last message."""
+        screen = SettingsScreen(self.settings, self.signals.setting_changed, self.refused_by)
+        self.app.push_screen(screen)
 
     @work(group="settings", exit_on_error=False)
     async def action_change_setting(self, rest: str) -> None:

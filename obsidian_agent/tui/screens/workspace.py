@@ -71,6 +71,8 @@ class Workspace(Screen[None]):
         )
         self.thread = CurrentThread(backend, ask)
         self.turn = TurnController(backend, self.stream, self.thread, self)
+        self.refused_by: str | None = None
+        """The name of the setting that refused the last plan, if any."""
 
     @property
     def session(self) -> Session:
@@ -117,6 +119,21 @@ class Workspace(Screen[None]):
     def show_hint(self, text: str) -> None:
         """Show a short hint above the message box; "" hides it."""
         self.panes.chat.hint(text)
+
+    def offer_setting(self, name: str) -> None:
+        """Offer to change the setting that refused a plan. Its message goes back into the box."""
+        self.refused_by = name
+        text = f"{self.key('main.settings')} opens the setting."
+        if self.turn.message is not None:
+            self.recall_message()
+            text += f" {self.key('prompt.send')} then sends the message again."
+        self.add_entry("note", text)
+
+    def recall_message(self) -> None:
+        """Put the last message back into its box, unless another one was begun there."""
+        chat = self.panes.chat
+        if not (chat.prompt.text or chat.queue.messages):
+            chat.prompt.action_older()
 
     def ensure_idle(self) -> bool:
         """Return True if no turn is running; otherwise show a hint."""

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from msgspec import Struct
 
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from obsidian_agent.tui.report_lines import Speaker
     from obsidian_agent.tui.turn.proposals import ClientPlan
     from obsidian_agent.tui.turn.thread import CurrentThread
+
+_SETTINGS: Final = {"DELETE_DISABLED": "allow_deletes", "COMMANDS_DISABLED": "allow_commands"}
+"""The settings that allow what a plan was refused for."""
 
 MAX_LISTED = 8
 """Problems that are listed; the rest is counted."""
@@ -98,6 +101,7 @@ class TurnView(Protocol):
     def key(self, key_id: str) -> str: ...
     def add_entry(self, speaker: Speaker, text: str) -> None: ...
     def show_hint(self, text: str) -> None: ...
+    def offer_setting(self, name: str) -> None: ...
     def busy(self, what: str) -> None: ...
     def end_stream(self, *, keep: bool, mark: str = "") -> None: ...
     def ask(self, event: NeedsInput | ActionsOffered) -> object: ...
@@ -574,12 +578,17 @@ class TurnController:
         if self.client is not None and self.pending is None:
             self.client.decide("failed", f"The plan cannot be previewed. {problem.message}")
         causes = (problem, *problems)
+        setting = next((_SETTINGS[one.code] for one in causes if one.code in _SETTINGS), None)
+        if setting is not None:
+            causes = tuple(one for one in causes if one.code in _SETTINGS)
         lines = list(dict.fromkeys(cause.sentence for cause in causes))
         if len(lines) > MAX_LISTED:
             lines[MAX_LISTED:] = [f"… and {len(lines) - MAX_LISTED} more"]
         self._view.add_entry("bad", "\n".join(lines))
         if any(cause.code == "NO_SELECTION" for cause in causes):
             self._view.show_hint(empty_selection_hint(self._view.key("main.open")))
+        elif setting is not None:
+            self._view.offer_setting(setting)
         elif problem.code.startswith("API_"):
             self._view.show_hint("/retry sends the message again.")
 
