@@ -11,7 +11,7 @@ from obsidian_agent.health.digests import Digests
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
 from obsidian_agent.health.merge import Merged, common_base, is_same_text, merge_texts
 from obsidian_agent.health.names import has_placeholder, names_also
-from obsidian_agent.health.notes import writing
+from obsidian_agent.health.notes import moved_links, writing
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.frontmatter.properties import edit_properties, read_properties
 from obsidian_agent.vault.links.spelling import spelling_key
@@ -132,10 +132,7 @@ class CopyMerges:
         self._merged.add(original)
         choices = []
         for title, content in zip(titles.values(), contents, strict=True):
-            steps = []
-            if survey.backlinks.get(copy):
-                args = {"from": copy.text, "to": original.text}
-                steps.append(RepairStep("vault.retargetLinks", args))
+            steps = [*moved_links(survey, copy, original, {copy})]
             if content.encode() != own:
                 values = {"content": content, "ifMatch": content_hash(own)}
                 steps.append(RepairStep("vault.writeFile", {"path": original.text, **values}))

@@ -9,11 +9,20 @@ from obsidian_agent.health.conflicts import CopyMerges
 from obsidian_agent.health.digests import Digests
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
 from obsidian_agent.health.names import is_date, names_also
+from obsidian_agent.health.notes import moved_links
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.links.spelling import spelling_key
 from obsidian_agent.vault.paths.path import VaultPath
 
 _MAX_CHOICES: Final = 5
+_MERITS: Final = (
+    "has more links to it",
+    "lies beside more notes with its tags",
+    "has the plain name",
+    "has more properties",
+    "lies beside more notes",
+    "has the shorter path",
+)
 
 
 def duplicate_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding]:
@@ -22,7 +31,8 @@ def duplicate_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFin
     Notes of other names whose properties contradict each other are about different things.
     """
     groups = (group for notes in digests.identical for group in _consistent(survey, notes))
-    for ranked in groups:
+    for group in groups:
+        ranked, reason = _ranked(survey, group)
         survivor, *others = ranked
         choices = [
             _merged(survey, survivor, [note for note in ranked if note != survivor])
@@ -34,7 +44,7 @@ def duplicate_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFin
             path=survivor.text,
             subject=names,
             text=f"The same text is in {names}.",
-            evidence=f"{len(ranked)} notes with the same text",
+            evidence=f"{len(ranked)} notes with the same text{reason}",
             repair=Repair(tuple(choices)),
         )
 
@@ -42,7 +52,7 @@ def duplicate_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFin
 def _consistent(survey: VaultSurvey, notes: Iterable[VaultPath]) -> Iterator[Sequence[VaultPath]]:
     """Yield the groups of notes without contradicting properties, or with names of copies."""
     groups: list[list[VaultPath]] = []
-    for note in sorted(notes, key=lambda note: _rank(survey, note)):
+    for note in sorted(notes, key=lambda note: (len(note.text), note.text)):
         group = next((one for one in groups if _fits(survey, note, one)), None)
         if group is None:
             groups.append([note])
@@ -71,11 +81,28 @@ def _is_list(key: str) -> bool:
     return key.lower() in ("alias", "aliases", "tag", "tags")
 
 
-def _rank(survey: VaultSurvey, note: VaultPath) -> tuple[int, int, int, str]:
-    """Sort the note that is kept first: most backlinks, most properties, the shortest path."""
+def _ranked(survey: VaultSurvey, notes: Iterable[VaultPath]) -> tuple[list[VaultPath], str]:
+    """Return notes with the same text, the one to keep first, and what speaks for that one."""
+    group = [*notes]
+    merits = {note: _merits(survey, note, group) for note in group}
+    group.sort(key=lambda note: (merits[note], note.text))
+    pairs = zip(merits[group[0]], merits[group[1]], _MERITS, strict=True)
+    reason = next((reason for own, other, reason in pairs if own != other), "")
+    return group, f"; {group[0].text} {reason}" if reason else ""
+
+
+def _merits(survey: VaultSurvey, note: VaultPath, group: Iterable[VaultPath]) -> tuple[int, ...]:
+    """Return what speaks for keeping a note, as `_MERITS` names it; the smallest is the best."""
     facts = survey.facts[note]
+    links = survey.backlinks.get(note, 0)
+    if (namesakes := survey.links_to_namesakes.get(note)) is not None:
+        # By a bare name, Obsidian opens the note with the shortest path.
+        links = sum("/" in target or file.parent == note.parent for file, target in namesakes)
+    siblings = max((survey.tags_by_folder[note.parent, tag] for tag in facts.tags), default=0)
+    is_copy = any(other != note and names_also(note.stem, other.stem) for other in group)
     known = len(facts.properties) + len(facts.aliases) + len(facts.tags)
-    return (-survey.backlinks.get(note, 0), -known, len(note.text), note.text)
+    beside = 0 if note.parent.is_root else survey.tags_by_folder[note.parent, ""]
+    return (-links, -siblings, is_copy, -known, -beside, len(note.text))
 
 
 def _merged(survey: VaultSurvey, survivor: VaultPath, others: Sequence[VaultPath]) -> RepairChoice:
@@ -107,10 +134,7 @@ def _merged(survey: VaultSurvey, survivor: VaultPath, others: Sequence[VaultPath
         values = {"property": "aliases", "values": list(dict.fromkeys(names))}
         steps.append(RepairStep("vault.addValues", {"path": survivor.text, **values}))
     for other in others:
-        if survey.backlinks.get(other):
-            steps.append(
-                RepairStep("vault.retargetLinks", {"from": other.text, "to": survivor.text})
-            )
+        steps += moved_links(survey, other, survivor, {*others})
     steps += [RepairStep("vault.delete", {"path": other.text}) for other in others]
     deleted = others[0].text if len(others) == 1 else "the others"
     changed = {key for other in others for key in _contradictions(survey, other, survivor)}
@@ -122,12 +146,12 @@ def similar_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFindi
     """Yield pairs of notes with nearly the same text."""
     merges = CopyMerges(survey)
     for first, second, share in digests.similar:
-        pair = sorted((first, second), key=lambda note: _rank(survey, note))
+        pair, reason = _ranked(survey, (first, second))
         yield HealthFinding(
             kind="similar-note",
             path=pair[0].text,
             subject=pair[1].text,
             text=f"Nearly the same text is in {pair[1].text}.",
-            evidence=f"{share:.0%} of their words are the same",
+            evidence=f"{share:.0%} of their words are the same{reason}",
             repair=merges.of(pair[1], pair[0], keep_name=True),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
 
 from obsidian_agent.errors import VaultError
@@ -20,6 +20,7 @@ from obsidian_agent.health.finding import (
 from obsidian_agent.health.names import has_date, has_placeholder
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.index.digest import DueTask
+from obsidian_agent.vault.links.resolve import file_name
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import content_hash
 
@@ -48,6 +49,23 @@ def delete(note: VaultPath) -> RepairChoice:
     """Return the choice to delete a file."""
     step = RepairStep("vault.delete", {"path": note.text})
     return RepairChoice(f"Delete {note.text}", (step,))
+
+
+def moved_links(
+    survey: VaultSurvey, file: VaultPath, to: VaultPath, deleted: Collection[VaultPath]
+) -> tuple[RepairStep, ...]:
+    """Return the step that points the links to a note to the one that stays, if any has to change.
+
+    A link by a name that only the other note still has then leads there as it is.
+    """
+    if not survey.backlinks.get(file):
+        return ()
+    if file_name(file) == file_name(to):
+        others = [note for note in survey.resolver.candidates(file.stem) if note not in deleted]
+        targets = (target for _, target in survey.links_to_namesakes.get(file, ()))
+        if others == [to] and not any("/" in target for target in targets):
+            return ()
+    return (RepairStep("vault.retargetLinks", {"from": file.text, "to": to.text}),)
 
 
 def writing(note: VaultPath, data: bytes, content: str, title: str) -> RepairChoice | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from functools import cached_property
@@ -16,7 +17,7 @@ from obsidian_agent.health.conflict_names import ConflictCopy, copies_among
 from obsidian_agent.health.texts import is_form
 from obsidian_agent.vault.index.digest import HAS_PLACEHOLDERS, body_of
 from obsidian_agent.vault.index.index import Facts, VaultIndex
-from obsidian_agent.vault.links.resolve import LinkResolver, is_relative
+from obsidian_agent.vault.links.resolve import LinkResolver, file_name, is_relative
 from obsidian_agent.vault.markdown.canvas import CANVAS
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.views.view import VaultView
@@ -168,6 +169,25 @@ class VaultSurvey:
                 if file != source:
                     counts[file] = counts.get(file, 0) + 1
         return counts
+
+    @cached_property
+    def tags_by_folder(self) -> Counter[tuple[VaultPath, str]]:
+        """The number of notes in each folder with each tag, and of all with ""."""
+        tags = ((note, tag) for note in self.notes for tag in (*self.facts[note].tags, ""))
+        return Counter((note.parent, tag) for note, tag in tags)
+
+    @cached_property
+    def links_to_namesakes(self) -> dict[VaultPath, list[tuple[VaultPath, str]]]:
+        """The links, as their note and target, to each note that shares its name with another."""
+        named = Counter(map(file_name, self.linkable))
+        links: dict[VaultPath, list[tuple[VaultPath, str]]] = {
+            note: [] for note in self.linkable if named[file_name(note)] > 1
+        }
+        for source, files in self.targets.items() if links else ():
+            for target, file in files.items():
+                if file in links and source != file:
+                    links[file].append((source, target))
+        return links
 
     def is_linkable(self, file: VaultPath) -> bool:
         """Return whether a file is neither a template nor a conflict copy."""

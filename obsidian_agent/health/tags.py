@@ -125,9 +125,6 @@ class _Context:
     def __init__(self, survey: VaultSurvey, notes: _Notes) -> None:
         self._survey = survey
         self._notes = notes
-        self._folders: dict[VaultPath, int] = defaultdict(int)
-        for note in survey.notes:
-            self._folders[note.parent] += 1
 
     def shared(self, tag: str, other: str) -> str:
         """Return what notes with one tag and others with the other share, in words, or "".
@@ -144,7 +141,7 @@ class _Context:
         most = len(self._survey.notes) / 2
         folders = self._topics(ones) & self._topics(others)
         for folder in sorted(folders, key=lambda folder: folder.text):
-            if self._folders[folder] <= most:
+            if self._survey.tags_by_folder[folder, ""] <= most:
                 return f"both are used in {folder.text}"
         for third in sorted(self._tags(ones) & self._tags(others)):
             if len(self._notes[third]) <= most:

@@ -496,6 +496,24 @@ def test_notes_with_the_same_text_are_merged_into_the_best_linked_one(found: Exa
     ]
 
 
+@pytest.mark.parametrize(
+    ("link", "kept", "reason", "steps"),
+    [
+        ("[[Fort]]", "World/Places/Fort.md", "beside more notes with its tags", 1),
+        ("[[In/Fort]]", "In/Fort.md", "has more links to it", 2),
+    ],
+)
+def test_links_by_a_bare_name_decide_nothing_between_copies_and_stay(
+    found: Examine, link: str, kept: str, reason: str, steps: int
+) -> None:
+    place = f"---\ntags: [place]\n---\n{PROSE}"
+    files = {"In/Fort.md": place, "World/Places/Fort.md": place, "World/Places/Mill.md": "#place"}
+    (finding,) = found(files | {"A.md": link}, "duplicate-note")
+    assert (finding.path, reason in finding.evidence) == (kept, True)
+    assert finding.repair is not None
+    assert [len(choice.steps) for choice in finding.repair.choices] == [1, steps]
+
+
 def test_notes_whose_properties_contradict_each_other_are_no_duplicates(found: Examine) -> None:
     prices = {"Wine/Chablis": 12, "Wine/Muscadet": 9, "Lake": 14, "Lake (copy)": 13, "Pond": 14}
     files = {f"{name}.md": f"---\nprice: {price}\n---\n{PROSE}" for name, price in prices.items()}
@@ -597,7 +615,7 @@ def test_notes_about_other_things_in_the_same_words_are_not_similar(found: Exami
 
 def test_similar_notes_are_merged_with_both_texts_and_the_other_name(found: Examine) -> None:
     text = "".join(f"Line {number} says something of its own here.\n" for number in range(12))
-    files = {"Bee plan.md": text, "In/Plan for bees.md": text.replace("Line 3", "Row 3")}
+    files = {"In/Bee plan.md": text, "Plan for bees.md": text.replace("Line 3", "Row 3")}
     (finding,) = found(files, "similar-note")
     assert finding.repair is not None
     assert not finding.repair.preselected
@@ -606,7 +624,7 @@ def test_similar_notes_are_merged_with_both_texts_and_the_other_name(found: Exam
     assert "Plan for bees" in write.args["content"]
     assert "Line 3 says" in write.args["content"]
     assert "Row 3 says" in write.args["content"]
-    assert delete.args == {"path": "In/Plan for bees.md"}
+    assert delete.args == {"path": "Plan for bees.md"}
 
 
 def test_similar_notes_of_one_name_are_named_by_their_paths(found: Examine) -> None:
