@@ -23,7 +23,15 @@ from obsidian_agent.offline.filling import Filling
 from obsidian_agent.offline.names import Name, NameKind
 from obsidian_agent.offline.note_set import Key, NoteSet, Op, Term, note_name, plain
 from obsidian_agent.offline.recipe import QuestionKind, Recipe
-from obsidian_agent.offline.sentence import MEASURED, NameMatch, Sentence, comparing, is_within
+from obsidian_agent.offline.sentence import (
+    MEASURED,
+    OPERATORS,
+    OPPOSITE,
+    NameMatch,
+    Sentence,
+    comparing,
+    is_within,
+)
 from obsidian_agent.offline.words import (
     JOINED,
     Stretch,
@@ -48,7 +56,7 @@ _MEASURE_WORDS: Final = (
     "date level property price rating duration page"
 )
 QUESTION_WORDS: Final = frozenset(
-    words(f"{_ASKING_WORDS} {_TASK_WORDS} {_MEASURE_WORDS} next year when")
+    words(f"{_ASKING_WORDS} {_TASK_WORDS} {_MEASURE_WORDS} next year when lack")
 )
 """The stems of the words that say what is asked."""
 _WHICH: Final = frozenset({"which", "what", "when", "count"})
@@ -72,6 +80,7 @@ _LINKS: Final = frozenset({"link", "backlink", "mention"})
 _YES_NO: Final = (
     "is are do does did has have were any anything gibt habe hay existe tengo y il c ci есть ho"
 )
+_UNLINKED: Final = ("unlinked", "unlinking")
 _EXISTS: Final = frozenset(_YES_NO.split())
 """The first words of a question that is answered by yes or no."""
 _EXIST_TEXTS: Final = ("有没有", "吗", "ありますか", "있나요")
@@ -135,8 +144,8 @@ class TaskQuery(Struct, frozen=True):
     after: str | None = None
     before: str | None = None
     tag: str | None = None
-    is_dated: bool = False
-    """True if only tasks with a date are asked for."""
+    is_dated: bool | None = None
+    """True if only tasks with a date are asked for, False for those without."""
 
 
 class DayQuery(Struct, frozen=True):
@@ -288,21 +297,14 @@ class _Reading:
         self._add_links()
         self._add_missing()
         self._add_status()
-        denied = [word for word in self.unused if word.negates]
-        if self.property is not None and denied and self.notes.terms:
-            # “Which recipes haven't got a rating”
-            name = str(self.property.of_kinds("property")[0].value)
-            self.notes = _and(self.notes, Term("property", None, "lacks", name))
-            self.property = None
-            self._use(denied[0])
+        self._deny_property()
         query: Query | None = self._tasks() if self.property is None else None
         if query is None:
             self._compare()
+            self._compare_value()
             query = self._values(self.property) or self._days() or NoteQuery(self._order())
             ordering = {"sort"} | ({"chang", "edit"} if query == NoteQuery("newest") else set())
-            for word in self.free:
-                if word.senses & ordering:
-                    self._use(word)
+            self._use_all(word for word in self.free if word.senses & ordering)
         if isinstance(query, NoteQuery) and query.order is None:
             # “The cheapest” limits the notes, if it names no property.
             measuring = (word for word in self.free if word.senses & _MEASURING)
@@ -372,8 +374,7 @@ class _Reading:
                 key = keys.get(name.kind, "note")
                 term = Term(key, name.value, property=name.property, negated=bool(denied))
                 self.notes = _and(self.notes, term)
-                for part in (*denied, word):
-                    self._use(part)
+                self._use_all((*denied, word))
         self._add_value()
         self._add_owner()
 
@@ -411,10 +412,17 @@ class _Reading:
         link = next((word for word in self.free[1:] if word.senses & _LINKS), None)
         path = _only_note(self.notes)
         match = next((one for one in self.names if one.of_kinds("note", "alias")), None)
+        excluded = next((t for t in self.notes.terms if t.key == "note" and t.negated), None)
         groups = [t for t in self.notes.terms if t.negated and t.key in ("tag", "folder")]
-        if link is None:
+        state = next((t for t in self.notes.terms if t.key == "is" and t.value in _UNLINKED), None)
+        target = next((t.value for t in self.notes.terms if t.key == "links-to"), path)
+        if state is not None and target is not None:
+            # “That don't link to X” is less than “that don't link”.
+            others = [t for t in self.notes.terms if t.key not in ("is", "note", "links-to")]
+            self.notes = NoteSet((*others, Term("links-to", target, negated=True)))
+        elif link is None:
             return
-        if path is not None and match is not None and len(self.notes.terms) == 1:
+        elif path is not None and match is not None and len(self.notes.terms) == 1:
             cue = self.parsed.cue(match.start)
             is_source = match.end <= link.start and not JOINED.match(link.text)
             # “Mentioned in X”, “linked from X”
@@ -422,12 +430,18 @@ class _Reading:
             key: Key = "linked-from" if is_source else "links-to"
             self.notes = NoteSet((Term(key, path),))
             self._use(link)
+        elif excluded is not None:
+            # “That don't link to X” excludes more than the note X.
+            other = replace(excluded, key="links-to")
+            terms = self.notes.terms
+            self.notes = NoteSet(tuple(other if one is excluded else one for one in terms))
+            self._use(link)
         elif groups and len(self.notes.terms) > len(groups):
             # “that no meeting mentions”: none of those notes links to them.
             sources = NoteSet((replace(groups[0], negated=False),)).paths(self.around)[:_SOURCES]
             rest = tuple(term for term in self.notes.terms if term != groups[0])
-            terms = (Term("linked-from", source, negated=True) for source in sources)
-            self.notes = NoteSet((*rest, *terms))
+            unlinked = (Term("linked-from", source, negated=True) for source in sources)
+            self.notes = NoteSet((*rest, *unlinked))
             self._use(link)
         elif any(term.key in ("links-to", "linked-from", "is") for term in self.notes.terms):
             self._use(link)
@@ -443,6 +457,61 @@ class _Reading:
                 self._use(before[0])
                 self.notes = _and(self.notes, Term("property", None, "lacks", name))
 
+    def _deny_property(self) -> None:
+        """Turn the property that is asked for into one that the notes lack.
+
+        “Which recipes haven't got a rating”, “¿a qué notas les falta precio?”
+        """
+        denied = [word for word in self.unused if word.negates]
+        denied += [word for word in self.free if "lack" in word.senses and word not in denied]
+        having = [term for term in self.notes.terms if term.op == "has" and not term.negated]
+        if not denied or not (self.property or having):
+            return
+        if self.property is not None:
+            (name, *_) = self._owners()
+        else:
+            name = str(having[0].property)
+            terms = (term for term in self.notes.terms if term is not having[0])
+            self.notes = NoteSet(tuple(terms))
+        self.notes = _and(self.notes, Term("property", None, "lacks", name))
+        self.property = None
+        self._use_all(denied)
+
+    def _compare_value(self) -> None:
+        """Turn the number that a property has into a limit: “that exceed a rating of 3”."""
+        numbers = [
+            term
+            for term in self.notes.terms
+            if term.key == "property" and term.op == ":" and isinstance(term.value, int | float)
+        ]
+        comparing_words = [
+            word
+            for word in self.free
+            if not OPERATORS.keys().isdisjoint(word.senses) and not is_within(word, self.used)
+        ]
+        if len(numbers) != 1 or len(comparing_words) != 1:
+            return
+        (number,), (word,) = numbers, comparing_words
+        if self.property is not None and number.property in self._owners():
+            self.property = None
+        op = next(op for sense, op in OPERATORS.items() if sense in word.senses)
+        if denied := self._denial(word):
+            op = OPPOSITE[op]
+            self._use(denied)
+        limit = replace(number, op=op)
+        self.notes = NoteSet(tuple(limit if one is number else one for one in self.notes.terms))
+        self._use(word)
+        self.free.remove(word)
+
+    def _denial(self, word: Word) -> Word | None:
+        """Return the word before another one that negates it, with none but small ones between."""
+        for other in reversed(self.parsed.between(0, word.start)):
+            if other.negates:
+                return other if other in self.unused else None
+            if not other.is_small and other.senses.isdisjoint(_HAVING):
+                return None
+        return None
+
     def _add_status(self) -> None:
         """Add the value that means “finished” or “open” among the notes: “not finished yet”."""
         if not self.notes.terms or any("task" in word.senses for word in self.free):
@@ -455,8 +524,7 @@ class _Reading:
             is_state = isinstance(value, str) and len(value) > 1 and JOINED.match(value)
             if is_state and expression(".?".join(map(escape, value))).search(text):
                 self.notes = _and(self.notes, Term("property", value, ":", name))
-                for word in self.free:
-                    self._use(word)
+                self._use_all(self.free)
                 return
         for sense in ("done", "open"):
             spoken = [word for word in self.free if sense in word.senses]
@@ -470,22 +538,22 @@ class _Reading:
                 denied = [word for word in self.free if word.negates]
                 (name, value), *_ = meant
                 self.notes = _and(self.notes, Term("property", value, ":", name, bool(denied)))
-                for word in (*spoken, *denied):
-                    self._use(word)
+                self._use_all((*spoken, *denied))
                 return
 
     # --- tasks ---
 
     def _is_word(self, match: NameMatch) -> bool:
         """Return True for no name: “open” before “tasks”, “buy” in “have to buy”."""
-        before, after = self.parsed.between(0, match.start)[-2:], self.parsed.after(match.end)
-        if len(before) == 2 and "have" in before[0].senses and before[1].text == "to":
+        before, after = self.parsed.between(0, match.start), self.parsed.after(match.end)
+        if before[1:] and "have" in before[-2].senses and before[-1].text == "to":
             return True
         owners = sum(bool(one.of_kinds("property")) for one in self.parsed.names)
         if owners > 1 and meanings(match.text) & {"sum", "averag"}:
             return True  # “cost in total”
-        is_status = bool(meanings(match.text) & {"open", "done"})
-        return is_status and after is not None and "task" in after.senses
+        is_status = bool(senses_of(match.text) & {"open", "done"}) and not match.bound
+        is_of_task = bool(match.negated) and any("task" in word.senses for word in before)
+        return is_status and (is_of_task or (after is not None and "task" in after.senses))
 
     def _tasks(self) -> TaskQuery | None:
         """Return the tasks that are asked for; notes that have tasks are a condition."""
@@ -493,9 +561,8 @@ class _Reading:
         is_late = any("overdu" in word.senses for word in free)
         is_due = any("due" in word.senses and "done" not in word.senses for word in free)
         noun = next((word for word in self.free if "task" in word.senses), None)
-        undone = any("done" in word.senses for word in free) and any(w.negates for w in free)
-        if undone:
-            self.unused = [word for word in self.unused if not word.negates]
+        denied = [word for word in self.unused if word.negates]
+        undone = any("done" in word.senses for word in free) and bool(denied)
         is_open = any("open" in word.senses for word in free[1:])
         is_to_do = any(text in self.parsed.bare.casefold() for text in _TO_DO)
         if noun is None and not (is_late or is_due or undone or is_open or is_to_do):
@@ -504,7 +571,8 @@ class _Reading:
         values = [*self.parsed.days, *self.parsed.periods, *years]
         dated = [one for one in values if not is_within(one, self.parsed.conditions)]
         if noun is not None and not (is_late or is_due or dated) and self._owns(noun):
-            self.notes = _and(self.notes, Term("tasks", self._status()))
+            self.notes = _and(self.notes, Term("tasks", self._status(), negated=bool(denied)))
+            self._use_all(denied)
             return None
         if (
             noun is None
@@ -524,11 +592,16 @@ class _Reading:
             self._use(compared)
         if is_late:
             before = self.today.isoformat()
-        is_dated = "date" in self.senses and not dated
-        return TaskQuery(status=self._status(), after=after, before=before, is_dated=is_dated)
+        is_dated = None
+        if "date" in self.senses and not dated:
+            is_dated = undone or not denied
+        if undone or is_dated is False:
+            self._use_all(denied)
+        status = "open" if undone else self._status()
+        return TaskQuery(status=status, after=after, before=before, is_dated=is_dated)
 
     def _status(self) -> Literal["open", "done", "all"]:
-        if "done" in self.senses and not any(word.negates for word in self.free):
+        if "done" in self.senses:
             return "done"
         is_all = any("all" in word.senses for word in self.free)
         return "all" if is_all and "open" not in self.senses else "open"
@@ -561,6 +634,11 @@ class _Reading:
             if is_only and not is_condition:
                 return replace(match, names=match.of_kinds("property"))
         return self._counted()
+
+    def _owners(self) -> list[str]:
+        """Return the names that the property asked for may have."""
+        names = self.property.of_kinds("property") if self.property is not None else ()
+        return [str(name.value) for name in names]
 
     def _counted(self) -> NameMatch | None:
         """Return the property behind “how many”, also if it is a common word: “words”."""
@@ -635,9 +713,7 @@ class _Reading:
         senses = (self.senses & MEASURED) | lengths
         named = [name for name in names if senses & senses_of(folded(name))]
         if len(named) == 1:
-            for word in self.free:
-                if word.senses & MEASURED:
-                    self._use(word)
+            self._use_all(word for word in self.free if word.senses & MEASURED)
             return named[0]
         if name := self._similar(self.unused, names):
             return name
@@ -781,7 +857,7 @@ class _Reading:
         """Add a property and value that no note has: “have status active”."""
         for name, value in pairwise(list(self.unused)):
             before = self.parsed.between(0, name.start)[-1:]
-            is_had = bool(before) and bool(before[0].senses & _HAVING)
+            is_had = bool(before) and bool(before[0].senses & _HAVING) and not name.negates
             if is_had and self.parsed.bare[name.end : value.start] == " ":
                 text = self.parsed.text[value.start : value.end]
                 term = Term("property", plain(text), ":", name.text)
@@ -789,6 +865,10 @@ class _Reading:
                 self._use(name)
                 self._use(value)
                 return
+
+    def _use_all(self, parts: Iterable[Stretch]) -> None:
+        for part in parts:
+            self._use(part)
 
     def _use(self, part: Stretch) -> None:
         self.used.append(part)

@@ -125,7 +125,7 @@ _OF_NOTES: Final[tuple[NameKind, ...]] = ("tag", "folder", "value")
 """The kinds of a name before the word "notes", if it is one of these."""
 _HOLDING: Final[tuple[NameKind, ...]] = ("folder", "note", "alias", "file")
 """The kinds of a name behind "in": notes are in a folder or in a list, not in a tag or a value."""
-_OPERATORS: Final[Mapping[str, Op]] = {
+OPERATORS: Final[Mapping[str, Op]] = {
     "befor": "<",
     "sinc": ">=",
     "more": ">",
@@ -141,7 +141,7 @@ _UP: Final = frozenset({"up", "upwards", "better", "besser", "mejor", "mieux", "
 """Further words that mean “more” behind a number and “or”."""
 _THIS_OR: Final = ("以上", "以下", "이상", "이하")
 """The words that mean “or more” and “or less” by themselves."""
-_OPPOSITE: Final[Mapping[Op, Op]] = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+OPPOSITE: Final[Mapping[Op, Op]] = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _COUNTED: Final[Mapping[str, Key]] = {"word": "words", "link": "links", "backlink": "backlinks"}
 """The numbers of a note, by the stems of the words for them."""
 _UNITS: Final = ("day", "week", "month", "year")
@@ -633,7 +633,7 @@ class Sentence(Struct, frozen=True, dict=True):
     def comparison(self, value: Stretch) -> Comparison:
         """Return the word or sign that compares with a day, a period or a number."""
         before = list(self.between(0, value.start))
-        while before and before[-1].is_small and before[-1].senses.isdisjoint(_OPERATORS):
+        while before and before[-1].is_small and before[-1].senses.isdisjoint(OPERATORS):
             before.pop()
         start, end = value.start, value.end
         last = before[-1].end if before else 0
@@ -643,17 +643,17 @@ class Sentence(Struct, frozen=True, dict=True):
             start = sign.start(1)
         elif before and not END.search(self.bare, last, start):
             cue = before[-1]
-            op = next((op for word, op in _OPERATORS.items() if word in cue.senses), None)
+            op = next((op for word, op in OPERATORS.items() if word in cue.senses), None)
             op = ">" if cue.text == "after" else op
             if op is not None:
                 start = before.pop().start
             if op is not None and before and before[-1].negates:
-                op, start = _OPPOSITE[op], before.pop().start
+                op, start = OPPOSITE[op], before.pop().start
         if op is None and (inclusive := self._or_more(value)) is not None:
             op, end = inclusive
         after = self.after(end)
         if op is None and after is not None and after.start == end and JOINED.match(after.text):
-            op = next((op for word, op in _OPERATORS.items() if word in after.senses), None)
+            op = next((op for word, op in OPERATORS.items() if word in after.senses), None)
             end = after.end if op is not None else end
         return Comparison(start, end, self.text[start:end], op, tuple(before))
 
@@ -673,7 +673,7 @@ class Sentence(Struct, frozen=True, dict=True):
             is_joined = number and behind[number - 1].text in _AND
             if is_joined or (word.start == start and word.text in _THIS_OR):
                 senses = word.senses | ({"more"} if word.text in _UP else set())
-                op = next((op for sense, op in _OPERATORS.items() if sense in senses), None)
+                op = next((op for sense, op in OPERATORS.items() if sense in senses), None)
                 return (_INCLUSIVE[op], word.end) if op is not None else None
         return None
 

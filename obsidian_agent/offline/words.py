@@ -55,6 +55,7 @@ NOT: Final = "not"
 A missing word would select the very notes that the user excludes, while a word too many only
 excludes notes, which the plan states. So their list in the vocabulary is generous.
 """
+_FRENCH: Final = frozenset({"le", "la", "les", "l", "du", "des", "un", "une", "est", "quelles"})
 _ARTICLE: Final = frozenset({"of"})
 """The meaning of articles and pronouns in the vocabulary."""
 
@@ -105,7 +106,7 @@ class Word(Stretch, frozen=True):
     @property
     def is_small(self) -> bool:
         """True for a function word."""
-        return is_function_word(self.text)
+        return is_function_word(self.text) and not self.negates
 
     @property
     def negates(self) -> bool:
@@ -196,8 +197,10 @@ def is_function_word(word: str) -> bool:
     from obsidian_agent.vault.index.stop_words import STOP_WORDS
 
     heads, plain = meanings(word), word.casefold()
+    if others := heads - {NOT}:
+        return others <= FUNCTION_WORDS or plain in FUNCTION_WORDS
     if heads:
-        return heads <= FUNCTION_WORDS or plain in FUNCTION_WORDS
+        return False
     return plain in FUNCTION_WORDS or plain in STOP_WORDS
 
 
@@ -207,8 +210,17 @@ def is_article(word: str) -> bool:
 
 
 def tokens(text: str) -> list[Word]:
-    """Return the words of a text in lower case."""
-    return _with_particles(text, list(_split(text)))
+    """Return the words of a text in lower case.
+
+    “Dont” excludes nothing in French.
+    """
+    spoken = _with_particles(text, list(_split(text)))
+    if not any(word.text in _FRENCH for word in spoken):
+        return spoken
+    return [
+        replace(word, senses=word.senses - {NOT}) if word.text == "dont" else word
+        for word in spoken
+    ]
 
 
 def corrected(word: Word, common: frozenset[str]) -> Word:

@@ -169,6 +169,7 @@ class _Query(Struct, frozen=True):
         limits = [
             f" tagged #{query.tag}" if query.tag else "",
             " with a date" if query.is_dated else "",
+            " without a date" if query.is_dated is False else "",
             f" due from {query.after}" if query.after else "",
             f" due before {query.before}" if query.before else "",
         ]
@@ -183,6 +184,7 @@ class _Query(Struct, frozen=True):
         filled = {name: value for name, value in arguments.items() if value is not None}
         context = ToolContext(self.around.view, self.around.view, self.around.context)
         items = tool.propose(tool.input.model_validate(filled), context).output.items
+        items = [task for task in items if query.is_dated is not False or task.due is None]
         tags = [term.value for term in self.notes.terms if term.key == "tag" and not term.negated]
         for tag in tags:
             # If a tag is on tasks, it says which tasks are meant, and not only which notes.

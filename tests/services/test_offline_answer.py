@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 
@@ -213,6 +214,70 @@ def test_the_first_line_states_the_query_and_the_result(
     answered = answer(desk.planner, desk.request(question))
     assert isinstance(answered, Answer), answered
     assert answered.text.splitlines()[0] == first
+
+
+DENIED = [
+    "which songs dont have a writer yet",
+    "which songs havent got a writer",
+    "which songs still lack a writer",
+    "which songs are missing a writer",
+    "which songs never had a writer?",
+    "welche songs haben noch keinen writer?",
+    "welchen songs fehlt noch writer?",
+    "quelles songs n'ont pas encore de writer ?",
+    "¿qué songs todavía no tienen writer?",
+    "¿a qué songs les falta writer?",
+    "quali songs non hanno mai avuto writer?",
+    "quais songs ainda não têm writer?",
+    "quais songs estão sem writer?",
+    "у каких songs ещё нет writer?",
+    "哪些 songs 还没有 writer?",
+    "writer のない songs は?",
+    "which songs dont link to Tin Roof",
+    "which songs never mention Tin Roof",
+    "which songs dont have open tasks",
+    "which tasks dont have a date yet",
+    "which tasks arent done",
+    "which songs dont exceed bpm 120",
+]
+
+
+@pytest.mark.parametrize("question", DENIED)
+def test_a_negation_is_in_the_answer_or_named_as_not_used(
+    question: str, make_vault: MakeVault
+) -> None:
+    desk = Desk(make_vault(BAND))
+    answered = answer(desk.planner, desk.request(question))
+    assert isinstance(answered, Answer), answered
+    assert re.search(r"\b(?:without|not|open)\b|<=|Not used", answered.text), answered.text
+
+
+def test_the_french_dont_denies_nothing(make_vault: MakeVault) -> None:
+    desk = Desk(make_vault(BAND))
+    answered = answer(desk.planner, desk.request("quelles songs dont le status est draft ?"))
+    assert isinstance(answered, Answer)
+    assert answered.sources == ("Songs/Lantern.md",)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "which songs exceed bpm 120",
+        "welche songs übersteigen bpm 120?",
+        "quelles songs dépassent un bpm de 120 ?",
+        "¿qué songs superan los 120 bpm?",
+        "quali songs superano un bpm di 120?",
+        "quais songs ultrapassam o bpm 120?",
+        "какие songs превышают bpm 120?",
+        "哪些 songs 的 bpm 超过 120?",
+        "bpm が 120 を上回る songs",
+    ],
+)
+def test_verbs_compare_with_a_number(question: str, make_vault: MakeVault) -> None:
+    desk = Desk(make_vault(BAND))
+    answered = answer(desk.planner, desk.request(question))
+    assert isinstance(answered, Answer), answered
+    assert answered.sources == ("Songs/Tin Roof.md",), answered.text
 
 
 @pytest.mark.parametrize("message", ["whats overdue", "songs with bpm over 100"])
