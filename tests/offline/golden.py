@@ -17,6 +17,32 @@ SAMPLE = Path(__file__).parents[2] / "fixtures" / "vault"
 NOW = datetime(2025, 12, 17, 10, tzinfo=UTC)
 
 
+SMALL: dict[str, str | bytes] = {
+    "Inbox.md": "- one\n",
+    "Home.md": "---\naliases: [Start here]\n---\n[[Sourdough]]\n",
+    "Notes/Sourdough.md": "---\ntags: [recipe]\nrating: 5\ndue: 2026-01-01\n---\n## Dough\n\n## Baking (hot)\n",
+    "Notes/Rye bread.md": "---\ntags: [recipe, done]\nrating: 5/5\nstatus: to do\nfinished: true\n---\n",
+    "Projects/Thesis.md": "#done\n",
+    "Projects/Thesis/Method.md": "## Log\n\n## Log\n",
+    "Twin/Plan.md": "",
+    "Other/Plan.md": "",
+    "Templates/Meeting.md": "#done\n",
+    "Bilder/Überblick.md": "",
+    "日记/計画.md": "#計画\n",
+    "Empty/": "",
+}
+"""The vault of the fixture `around`, with Inbox.md open."""
+
+STORES: dict[str, str | bytes] = {
+    "Notes/a.md": "#done\n",
+    "Projects/p.md": "#done\n",
+    "Work/Store/w.md": "#done\n",
+    "Home/Store/h.md": "#done\n",
+    "Attic/x.md": "",
+}
+"""A vault in which two folders have one name."""
+
+
 @cache
 def desk(vault: Path = SAMPLE) -> Desk:
     """Return the planner over a vault that no test changes."""

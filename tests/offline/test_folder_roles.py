@@ -5,40 +5,14 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.agent.events import NeedsInput, PlanReady
+from offline.golden import STORES
 from offline_desk import Desk
 from support import MakeVault
-
-FILES: dict[str, str | bytes] = {
-    "Notes/a.md": "#done\n",
-    "Projects/p.md": "#done\n",
-    "Work/Store/w.md": "#done\n",
-    "Home/Store/h.md": "#done\n",
-    "Attic/x.md": "",
-}
 
 
 @pytest.fixture
 def desk(make_vault: MakeVault) -> Desk:
-    return Desk(make_vault(FILES))
-
-
-@pytest.mark.parametrize(
-    ("sentence", "values"),
-    [
-        ("please put the #done notes away into Attic", {"notes": "tag:#done", "folder": "Attic"}),
-        ("please move the notes in Attic", {"notes": "folder:Attic"}),
-        ("please move the notes from Attic to Notes", {"notes": "folder:Attic", "folder": "Notes"}),
-        ("now to Notes move what is in Attic", {"notes": "folder:Attic", "folder": "Notes"}),
-        ("move the #done notes in the folder Notes", {"notes": "tag:#done folder:Notes"}),
-        ("put the #done notes away into Store", {"notes": "tag:#done"}),
-        ("please move the notes in Store to Attic", {"folder": "Attic"}),
-    ],
-)
-def test_the_preposition_decides(desk: Desk, sentence: str, values: dict[str, str]) -> None:
-    event = desk.decide(sentence)
-    assert isinstance(event, NeedsInput)
-    first = next(each for each in event.candidates if each.recipe == "move")
-    assert first.values == values
+    return Desk(make_vault(STORES))
 
 
 def test_a_destination_is_no_filter(desk: Desk) -> None:
@@ -75,7 +49,7 @@ def test_a_path_is_no_question(desk: Desk) -> None:
 
 
 def test_a_folder_of_the_root_is_meant_by_its_path(make_vault: MakeVault) -> None:
-    desk = Desk(make_vault(FILES | {"Store/s.md": ""}))
+    desk = Desk(make_vault(STORES | {"Store/s.md": ""}))
     event = desk.decide("Move all notes tagged #done to Store")
     assert isinstance(event, PlanReady)
     assert event.plan.parameters["folder"].default == "Store"

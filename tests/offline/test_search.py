@@ -84,13 +84,6 @@ def test_the_right_action_is_among_the_first_three(
     assert recipe in [found.recipe.name for found in MENU.nearest(sentence, around)]
 
 
-def test_a_quoted_text_may_be_a_folder_to_be_made(around: Surroundings) -> None:
-    assert filled('put Sourdough into "New place"', around, "move") == {
-        "notes": "note:Notes/Sourdough.md",
-        "folder": "New place",
-    }
-
-
 def test_a_folder_that_does_not_hold_the_named_note_is_for_something_else(
     around: Surroundings,
 ) -> None:
@@ -115,60 +108,11 @@ def test_there_are_always_three(around: Surroundings, sentence: str) -> None:
     assert len(MENU.nearest(sentence, around)) == 3
 
 
-def test_names_and_quoted_texts_fill_the_form(around: Surroundings) -> None:
-    found = next(
-        each
-        for each in MENU.nearest("kindly append 'buy milk' to Rye bread", around)
-        if each.recipe.name == "add-text"
-    )
-    assert {
-        name: form_text(found.recipe.inputs[name], value) for name, value in found.values.items()
-    } == {
-        "text": "buy milk",
-        "notes": 'note:"Notes/Rye bread.md"',
-    }
-    assert found.missing == ()
-
-
-def test_a_name_in_another_language_fills_the_form_too(around: Surroundings) -> None:
-    for found in MENU.nearest(
-        "Verschiebe alle Notizen mit #recipe nach Projects", around, most=len(packaged())
-    ):
-        if found.recipe.name == "move":
-            assert {
-                name: form_text(found.recipe.inputs[name], value)
-                for name, value in found.values.items()
-            } == {
-                "notes": "tag:#recipe",
-                "folder": "Projects",
-            }
-
-
 def test_a_name_of_several_notes_is_left_open(around: Surroundings) -> None:
     found = next(
         each for each in MENU.nearest("rename Plan", around) if each.recipe.name == "rename"
     )
     assert "from" not in found.values
-
-
-def test_a_quoted_text_may_be_a_name(around: Surroundings) -> None:
-    found = next(
-        each
-        for each in MENU.nearest("Rename the note 'Rye bread' to 'Loaf', links and all", around)
-        if each.recipe.name == "rename"
-    )
-    assert dict(found.values) == {"from": "Notes/Rye bread.md", "to": "Notes/Loaf.md"}
-
-
-def test_a_tag_that_no_note_has_yet_is_a_tag(around: Surroundings) -> None:
-    found = next(
-        each
-        for each in MENU.nearest(
-            "#recipe shall be #cooking/daily from now on: rename the tag", around
-        )
-        if each.recipe.name == "rename-tag"
-    )
-    assert dict(found.values) == {"from": "recipe", "to": "cooking/daily"}
 
 
 def filled(sentence: str, around: Surroundings, name: str) -> dict[str, str]:
@@ -181,97 +125,9 @@ def filled(sentence: str, around: Surroundings, name: str) -> dict[str, str]:
     return {key: form_text(found.recipe.inputs[key], value) for key, value in found.values.items()}
 
 
-@pytest.mark.parametrize(
-    ("sentence", "recipe", "values"),
-    [
-        (
-            "Delete the notes in Notes except Rye bread",
-            "delete",
-            {"notes": 'folder:Notes -note:"Notes/Rye bread.md"'},
-        ),
-        (
-            "Delete everything in Projects except Thesis",
-            "delete",
-            {"notes": "folder:Projects -folder:Projects/Thesis -note:Projects/Thesis.md"},
-        ),
-        (
-            "Move #recipe not in Projects to Empty",
-            "move",
-            {"notes": "tag:#recipe -folder:Projects", "folder": "Empty"},
-        ),
-        ("Move #recipe but not to Projects", "move", {"notes": "tag:#recipe -folder:Projects"}),
-        (
-            "Add 'x' to #recipe notes without status",
-            "add-text",
-            {"text": "x", "notes": "tag:#recipe [status:]"},
-        ),
-        (
-            "Tag Sourdough, not 'Rye bread', with #new",
-            "add-tags",
-            {"notes": 'note:Notes/Sourdough.md -note:"Notes/Rye bread.md"', "tags": "new"},
-        ),
-    ],
-)
-def test_what_is_excepted_is_left_out(
-    around: Surroundings, sentence: str, recipe: str, values: dict[str, str]
-) -> None:
-    assert filled(sentence, around, recipe) == values
-
-
-@pytest.mark.parametrize(
-    ("sentence", "value"),
-    [
-        ("Set status to 'paused' on notes with status to do", "paused"),
-        ("On notes with status to do set status to 'paused'", "paused"),
-        ("Change status to later where status is 'to do', that is set it to 'later'", "later"),
-    ],
-)
-def test_a_quoted_text_is_the_new_value_and_not_the_condition(
-    around: Surroundings, sentence: str, value: str
-) -> None:
-    assert filled(sentence, around, "set-property") == {
-        "property": "status",
-        "value": value,
-        "notes": '[status:"to do"]',
-    }
-
-
-def test_a_property_alone_with_its_value_is_what_is_set(around: Surroundings) -> None:
-    assert filled("Set status to do on Sourdough", around, "set-property") == {
-        "property": "status",
-        "value": "to do",
-        "notes": "note:Notes/Sourdough.md",
-    }
-
-
-@pytest.mark.parametrize(
-    ("sentence", "recipe", "values"),
-    [
-        (
-            "Tag Sourdough with recipe/bread",
-            "add-tags",
-            {"notes": "note:Notes/Sourdough.md", "tags": "recipe/bread"},
-        ),
-        (
-            "Move Sourdough from Notes to Projects/Rye",
-            "move",
-            {"notes": "note:Notes/Sourdough.md folder:Notes", "folder": "Projects/Rye"},
-        ),
-        ("Create the note Notes/Garten", "new-note", {"path": "Notes/Garten.md"}),
-    ],
-)
-def test_a_token_that_goes_on_behind_a_name_is_a_new_one_below_it(
-    around: Surroundings, sentence: str, recipe: str, values: dict[str, str]
-) -> None:
-    assert filled(sentence, around, recipe) == values
-
-
 def test_templates_are_no_targets_unless_their_folder_is_named(around: Surroundings) -> None:
     assert "notes" not in filled("Delete the meeting", around, "delete")
     assert "note" not in filled("Sort the lists of Meeting", around, "sort-list")
-    assert filled("Delete Meeting in Templates", around, "delete") == {
-        "notes": "note:Templates/Meeting.md folder:Templates"
-    }
     assert (
         filled("Make a note from the template Meeting", around, "note-from-template")["template"]
         == "Templates/Meeting.md"
@@ -304,12 +160,6 @@ def test_titles_and_lists_of_candidates_read_well(around: Surroundings) -> None:
         )["properties"]
         == "status"
     )
-
-
-def test_a_value_is_set_only_where_its_property_is_known(around: Surroundings) -> None:
-    assert filled("Set to do somewhere in Sourdough", around, "set-property") == {
-        "notes": "note:Notes/Sourdough.md"
-    }
 
 
 @pytest.mark.parametrize(

@@ -1,34 +1,85 @@
-"""Typed sentences without quotes: the action and the values, which are never certain."""
+"""One table of sentences (sentences.jsonl), and what candidates say beside their values."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from obsidian_agent.agent.events import NeedsInput, TurnFailed
+from obsidian_agent.agent.events import Answer, NeedsInput, TurnEvent, TurnFailed
+from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.plan.policy import Policy
-from obsidian_agent.services.offline_planner import NEEDS_MODEL
-from offline.golden import desk
+from obsidian_agent.services.offline_planner import NEEDS_MODEL, OfflinePlanner
+from obsidian_agent.tools.registry import TOOLS
+from offline.golden import STORES, desk
 from offline_desk import Desk
 from support import MakeVault
+
+Decide = Callable[[dict[str, Any]], TurnEvent]
 
 CASES: list[dict[str, Any]] = [
     json.loads(line)
     for line in (Path(__file__).parent / "sentences.jsonl").read_text(encoding="utf-8").splitlines()
 ]
+"""Each sentence with its result: `recipe` and `values` of a candidate, `health` (the kinds of a
+report), or `needs` "model". `vault` is the sample vault where it is not given."""
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["say"])
-def test_a_candidate_has_every_value_and_nothing_is_certain(case: dict[str, Any]) -> None:
-    event = desk().decide(case["say"])
+def name(case: dict[str, Any]) -> str:
+    return str(case["say"])
+
+
+@pytest.fixture
+def decide(request: pytest.FixtureRequest) -> Decide:
+    """Return the planner's decision on a row of the table."""
+
+    def decide(case: dict[str, Any]) -> TurnEvent:
+        match case.get("vault"):
+            case "small":
+                around = request.getfixturevalue("around")
+                planner = OfflinePlanner(lambda: around.view, TOOLS)
+                return planner.decide(PlanRequest(case["say"], around.context))
+            case "stores":
+                return Desk(request.getfixturevalue("make_vault")(STORES)).decide(case["say"])
+            case _:
+                return desk().decide(case["say"])
+
+    return decide
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "recipe" in case], ids=name)
+def test_a_candidate_has_every_value_and_nothing_is_certain(
+    decide: Decide, case: dict[str, Any]
+) -> None:
+    event = decide(case)
     assert isinstance(event, NeedsInput)
     # A second candidate of the same action has one condition less.
-    values = {candidate.recipe: candidate.values for candidate in reversed(event.candidates)}
-    assert values.get(case["recipe"]) == case["values"]
+    candidates = {candidate.recipe: candidate for candidate in reversed(event.candidates)}
+    assert case["recipe"] in candidates
+    candidate = candidates[case["recipe"]]
+    assert candidate.values == case["values"]
+    if "missing" in case:
+        assert list(candidate.missing) == case["missing"]
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "health" in case], ids=name)
+def test_a_sentence_about_the_health_of_the_vault_asks_for_its_report(
+    decide: Decide, case: dict[str, Any]
+) -> None:
+    event = decide(case)
+    assert isinstance(event, Answer), event
+    assert event.health == tuple(case["health"])
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "needs" in case], ids=name)
+def test_what_only_a_model_can_do_is_said(decide: Decide, case: dict[str, Any]) -> None:
+    event = decide(case)
+    assert isinstance(event, NeedsInput)
+    assert (event.message, event.candidates) == (NEEDS_MODEL, ())
 
 
 def test_where_deletes_are_off_the_list_says_so(make_vault: MakeVault) -> None:
@@ -159,19 +210,3 @@ def test_without_an_open_note_that_note_is_missing(make_vault: MakeVault) -> Non
     assert isinstance(event, NeedsInput)
     assert event.candidates[0].title == "Mark tasks of … as open"
     assert event.candidates[0].missing == ("note",)
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "summarise Sourdough",
-        "please translate Sourdough to German",
-        "übersetze Sourdough ins Englische",
-        "résume la note Sourdough",
-        "翻译 Sourdough",
-    ],
-)
-def test_what_only_a_model_can_do_is_said(sentence: str) -> None:
-    event = desk().decide(sentence)
-    assert isinstance(event, NeedsInput)
-    assert (event.message, event.candidates) == (NEEDS_MODEL, ())
