@@ -14,6 +14,20 @@ from obsidian_agent.vault.filesystem.store import VaultStore
 MakeVault = Callable[[Mapping[str, str | bytes]], VaultStore]
 """Make a vault of the given files on disk and open it."""
 
+NOTE_PLAN: dict[str, Any] = {
+    "version": "1.0",
+    "goal": "Create a note",
+    "riskLevel": "writes",
+    "steps": [
+        {
+            "id": "note",
+            "tool": "vault.createFile",
+            "args": {"path": "Idea.md", "content": "# Idea\n"},
+        }
+    ],
+}
+"""A plan with one step."""
+
 
 def options_for(vault: str | Path, folder: Path) -> tuple[str, ...]:
     """Return the options of a command for a vault, with its state and settings in a folder."""

@@ -27,20 +27,9 @@ from obsidian_agent.agent.privacy.consent import ShareDecision
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.providers.base import Provider
 from obsidian_agent.providers.registry import open_provider
+from support import NOTE_PLAN
 
 VENDORS = ("openai", "anthropic")
-PLAN = {
-    "version": "1.0",
-    "goal": "Create a note",
-    "riskLevel": "writes",
-    "steps": [
-        {
-            "id": "note",
-            "tool": "vault.createFile",
-            "args": {"path": "Idea.md", "content": "# Idea\n"},
-        }
-    ],
-}
 
 
 @pytest.fixture
@@ -121,10 +110,10 @@ async def test_an_instruction_whose_plan_needed_a_search_first(
 ) -> None:
     bad = Call(
         "propose_plan",
-        json.dumps({"plan": {**PLAN, "steps": [{"id": "a", "tool": "nope", "args": {}}]}}),
+        json.dumps({"plan": {**NOTE_PLAN, "steps": [{"id": "a", "tool": "nope", "args": {}}]}}),
         "p1",
     )
-    good = Call("propose_plan", json.dumps({"plan": PLAN}), "p2")
+    good = Call("propose_plan", json.dumps({"plan": NOTE_PLAN}), "p2")
     server.play(
         Reply("First,", calls=(Call("vault__listFiles", "{}", "l"),)),
         Reply(calls=(bad,)),
@@ -132,7 +121,7 @@ async def test_an_instruction_whose_plan_needed_a_search_first(
     )
     events = await desk.turn(connect(vendor, server), "Make a note")
     assert isinstance(events[-1], PlanReady)
-    assert events[-1].plan.to_json() == PLAN
+    assert events[-1].plan.to_json() == NOTE_PLAN
     assert "TOOL_NOT_FOUND" in json.dumps(server.requests[2].body["messages"])
     server.play(Reply("You are welcome."))
     assert (await desk.turn(connect(vendor, server), "Thanks"))[-1] == Answer("You are welcome.")
@@ -194,7 +183,7 @@ async def test_a_stream_that_breaks_off_in_a_call(
 
 @pytest.mark.parametrize("vendor", [*VENDORS, "ollama"])
 async def test_a_model_without_tools(vendor: str, server: LlmServer, desk: Desk) -> None:
-    server.play(Failure(400, "test-model does not support tools"), Reply(json.dumps(PLAN)))
+    server.play(Failure(400, "test-model does not support tools"), Reply(json.dumps(NOTE_PLAN)))
     events = await desk.turn(connect(vendor, server), "Make a note")
     assert [event.problem.code for event in events if isinstance(event, Notice)] == [
         "API_TOOLS_UNSUPPORTED"

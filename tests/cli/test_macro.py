@@ -47,6 +47,12 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
+def run_notes(call: Call, *values: str) -> tuple[int, Any]:
+    """Run the macro of `file` with these values of its inputs."""
+    options = [word for value in values for word in ("--param", value)]
+    return call("macro", "run", "Make notes", "--yes", *options)
+
+
 def text(tmp_path: Path, name: str) -> str:
     return (tmp_path / "vault" / name).read_text()
 
@@ -152,39 +158,14 @@ def test_a_run_binds_by_type_counts_and_can_be_undone(
 @pytest.mark.parametrize("items", ["One, Two", '["One", "Two"]'])
 def test_a_list_is_written_either_way(call: Call, file: str, items: str) -> None:
     call("macro", "import", file, "--yes")
-    code, result = call(
-        "macro",
-        "run",
-        "Make notes",
-        "--yes",
-        "--param",
-        "folder=New",
-        "--param",
-        f"items={items}",
-        "--param",
-        "count=1",
-    )
+    code, result = run_notes(call, "folder=New", f"items={items}", "count=1")
     assert (code, result["effects"]["created"]) == (0, ["New/One.md", "New/Two.md"])
 
 
 @pytest.mark.parametrize("given", ["count=many", "colour=red", "count"])
 def test_a_value_that_does_not_fit_is_refused(call: Call, file: str, given: str) -> None:
     call("macro", "import", file, "--yes")
-    assert (
-        call(
-            "macro",
-            "run",
-            "Make notes",
-            "--yes",
-            "--param",
-            "folder=N",
-            "--param",
-            "items=a",
-            "--param",
-            given,
-        )[0]
-        == 2
-    )
+    assert run_notes(call, "folder=N", "items=a", given)[0] == 2
 
 
 def test_a_good_run_is_saved_with_its_literals_as_inputs(call: Call, tmp_path: Path) -> None:
@@ -238,18 +219,7 @@ def test_any_literal_of_a_plan_becomes_an_input(
 
 def test_show_rename_export_delete(call: Call, file: str, tmp_path: Path) -> None:
     call("macro", "import", file, "--yes")
-    call(
-        "macro",
-        "run",
-        "Make notes",
-        "--yes",
-        "--param",
-        "folder=N",
-        "--param",
-        "items=a",
-        "--param",
-        "count=1",
-    )
+    run_notes(call, "folder=N", "items=a", "count=1")
     assert call("macro", "rename", "Make notes", "Notes: many")[0] == 0
     assert call("macro", "list")[1]["macros"][0]["used"] == 1
     exported = tmp_path / "out.json"
@@ -265,18 +235,7 @@ def test_a_changed_document_takes_its_place_and_keeps_the_count(
     call: Call, file: str, tmp_path: Path
 ) -> None:
     call("macro", "import", file, "--yes")
-    call(
-        "macro",
-        "run",
-        "Make notes",
-        "--param",
-        "folder=N",
-        "--param",
-        "count=1",
-        "--param",
-        "items=a",
-        "--yes",
-    )
+    run_notes(call, "folder=N", "count=1", "items=a")
     document = call("macro", "show", "Make notes")[1]
     changed = tmp_path / "changed.json"
     changed.write_text(json.dumps(document | {"name": "Make files", "description": "new"}))
@@ -294,18 +253,7 @@ def test_a_changed_document_takes_its_place_and_keeps_the_count(
 
 def test_counts_stay_outside_the_vault(call: Call, file: str, tmp_path: Path) -> None:
     call("macro", "import", file, "--yes")
-    call(
-        "macro",
-        "run",
-        "Make notes",
-        "--yes",
-        "--param",
-        "folder=N",
-        "--param",
-        "items=a",
-        "--param",
-        "count=1",
-    )
+    run_notes(call, "folder=N", "items=a", "count=1")
     assert "used" not in (tmp_path / "vault/.obsidian-agent/macros/Make notes.json").read_text()
     assert len(list((tmp_path / "state").rglob("macro-usage.json"))) == 1
 

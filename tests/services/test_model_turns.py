@@ -43,20 +43,8 @@ from obsidian_agent.services.session import Session
 from obsidian_agent.tools.core.tool import EditorPosition, Selection
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.views.disk import DiskView
-from support import MakeVault, settings_with
+from support import NOTE_PLAN, MakeVault, settings_with
 
-PLAN: dict[str, Any] = {
-    "version": "1.0",
-    "goal": "Create a note",
-    "riskLevel": "writes",
-    "steps": [
-        {
-            "id": "note",
-            "tool": "vault.createFile",
-            "args": {"path": "Idea.md", "content": "# Idea\n"},
-        }
-    ],
-}
 MakeSession = Callable[..., Session]
 
 
@@ -112,7 +100,7 @@ async def test_a_question_is_answered_with_its_sources(
 
 
 async def test_a_proposed_plan_is_previewed_and_not_run(make_session: MakeSession) -> None:
-    session = make_session(propose(PLAN))
+    session = make_session(propose(NOTE_PLAN))
     events = await turn(session, "Make a note", Person(no))
     assert [type(event) for event in events[-2:]] == [PlanReady, PreviewReady]
     preview = events[-1]
@@ -125,7 +113,7 @@ async def test_a_proposed_plan_is_previewed_and_not_run(make_session: MakeSessio
 async def test_a_proposed_plan_is_dry_run_once_where_the_model_may_know_of_everything(
     make_session: MakeSession, monkeypatch: pytest.MonkeyPatch, deny: tuple[str, ...], times: int
 ) -> None:
-    session = make_session(propose(PLAN), share_deny=deny)
+    session = make_session(propose(NOTE_PLAN), share_deny=deny)
     views: list[object] = []
 
     def counted(*args: Any, **named: Any) -> Preview:
@@ -138,15 +126,15 @@ async def test_a_proposed_plan_is_dry_run_once_where_the_model_may_know_of_every
     assert isinstance(views[-1], DiskView)
     preview = events[-1]
     assert isinstance(preview, PreviewReady)
-    known = session.plans.dry_run(PLAN, options=PreviewOptions(instruction="Make a note"))
+    known = session.plans.dry_run(NOTE_PLAN, options=PreviewOptions(instruction="Make a note"))
     assert (preview.preview.plan_hash, preview.preview.flags) == (known.plan_hash, known.flags)
 
 
 async def test_a_plan_that_needs_values_asks_for_them(make_session: MakeSession) -> None:
     wanting = {
-        **PLAN,
+        **NOTE_PLAN,
         "parameters": {"title": {}},
-        "steps": [{**PLAN["steps"][0], "args": {"path": "${title}.md", "content": ""}}],
+        "steps": [{**NOTE_PLAN["steps"][0], "args": {"path": "${title}.md", "content": ""}}],
     }
     events = await turn(make_session(propose(wanting)), "Make a note", Person(no))
     assert isinstance(events[-1], NeedsInput)
@@ -217,7 +205,7 @@ SELECTED = Focus(
 async def test_without_a_question_no_selection_goes_out(
     deny: tuple[str, ...], make_session: MakeSession
 ) -> None:
-    session = make_session({"plan": PLAN}, share_deny=deny)
+    session = make_session({"plan": NOTE_PLAN}, share_deny=deny)
     session.vault.focus = SELECTED
     events = [event async for event in session.turn("Make a note")]
     assert isinstance(events[-1], PreviewReady)
@@ -229,7 +217,7 @@ async def test_without_a_question_no_selection_goes_out(
 async def test_the_planner_that_does_not_look_asks_who_can_be_asked(
     make_session: MakeSession,
 ) -> None:
-    session = make_session({"plan": PLAN})
+    session = make_session({"plan": NOTE_PLAN})
     session.vault.focus = SELECTED
     person = Person(no)
     assert isinstance(session.planner, MenuPlanner)

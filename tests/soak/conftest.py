@@ -1,24 +1,38 @@
-"""One line for each fault: at how many points it was tried, and what was violated."""
+"""A folder for each test, and one line for each fault: at how many points it was tried, and what was violated."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
+
+
+@pytest.fixture
+def base() -> Iterator[Path]:
+    """Return a fresh folder, in memory if the system has such a disk."""
+    memory = Path("/dev/shm")
+    is_usable = memory.is_dir() and os.access(memory, os.W_OK)
+    folder = Path(mkdtemp(prefix="soak-", dir=memory if is_usable else None))
+    yield folder / "base"
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
 def tell(request: pytest.FixtureRequest) -> Callable[[str, int, Sequence[str]], None]:
     """Print a fault, the number of points tried and the violations (`sweep.Tell`); fail on any."""
 
-    def take_down(fault: str, points: int, violations: Sequence[str]) -> None:
+    def record(fault: str, points: int, violations: Sequence[str]) -> None:
         request.node.user_properties.append(
             ("fault", f"{fault:76} {points:6,} points {len(violations):3} violations")
         )
         assert points, "the fault never struck"
         assert not violations, "\n".join(violations[:10])
 
-    return take_down
+    return record
 
 
 class FaultLines:

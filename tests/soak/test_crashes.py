@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from tempfile import mkdtemp
 
 import pytest
 
@@ -30,19 +26,6 @@ pytestmark = [
         sweep.STRACE is None, reason="strace is not here: the crash matrix cannot run"
     ),
 ]
-
-
-@pytest.fixture
-def base() -> Iterator[Path]:
-    """Return a fresh folder, in memory if the system has such a disk."""
-    memory = Path("/dev/shm")
-    folder = Path(
-        mkdtemp(
-            prefix="soak-", dir=memory if memory.is_dir() and os.access(memory, os.W_OK) else None
-        )
-    )
-    yield folder / "base"
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 class Stage:

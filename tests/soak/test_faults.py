@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import mkdtemp
 from unittest.mock import patch
 
 import pytest
@@ -36,19 +35,6 @@ import sweep
 from sweep import EVERY, Tell
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(3600)]
-
-
-@pytest.fixture
-def base() -> Iterator[Path]:
-    """Return a fresh folder, in memory if the system has such a disk."""
-    memory = Path("/dev/shm")
-    folder = Path(
-        mkdtemp(
-            prefix="soak-", dir=memory if memory.is_dir() and os.access(memory, os.W_OK) else None
-        )
-    )
-    yield folder / "base"
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 # --- state files ---

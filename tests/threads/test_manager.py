@@ -37,20 +37,8 @@ from obsidian_agent.threads.manager import (
     title_from,
 )
 from obsidian_agent.vault.filesystem.store import VaultStore
-from support import MakeVault, settings_with
+from support import NOTE_PLAN, MakeVault, settings_with
 
-PLAN: dict[str, Any] = {
-    "version": "1.0",
-    "goal": "Create a note",
-    "riskLevel": "writes",
-    "steps": [
-        {
-            "id": "note",
-            "tool": "vault.createFile",
-            "args": {"path": "Idea.md", "content": "# Idea\n"},
-        }
-    ],
-}
 LONG = [f"word{n} " for n in range(400)]
 MakeChats = Callable[..., ThreadManager]
 
@@ -311,7 +299,7 @@ async def test_a_message_that_comes_while_the_title_is_found_is_worked_on_to_its
 
 
 async def test_a_plan_and_its_run_are_kept_with_the_thread(make_chats: MakeChats) -> None:
-    chats = make_chats(a=[propose(PLAN)])
+    chats = make_chats(a=[propose(NOTE_PLAN)])
     thread = chats.create().id
     events = await ask(chats, thread, "Make a note")
     assert isinstance(events[-1], PreviewReady)

@@ -51,23 +51,11 @@ from obsidian_agent.services.focus import Focus
 from obsidian_agent.tools.core.tool import EditorPosition, Selection
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.disk import DiskView
-
-GOOD: dict[str, Any] = {
-    "version": "1.0",
-    "goal": "Create a note",
-    "riskLevel": "writes",
-    "steps": [
-        {
-            "id": "note",
-            "tool": "vault.createFile",
-            "args": {"path": "Idea.md", "content": "# Idea\n"},
-        }
-    ],
-}
+from support import NOTE_PLAN
 
 
 def step(tool: str, **args: Any) -> dict[str, Any]:
-    return {**GOOD, "steps": [{"id": "one", "tool": tool, "args": args}]}
+    return {**NOTE_PLAN, "steps": [{"id": "one", "tool": tool, "args": args}]}
 
 
 def of_type(events: list[AgentEvent], *kinds: type[AgentEvent]) -> list[Any]:
@@ -521,17 +509,23 @@ def _result(desk: Desk, call_id: str) -> str:
 
 async def test_a_good_proposal_is_a_plan(desk: Desk) -> None:
     before = desk.files()
-    provider = scripted(calls(call("vault__listFiles")), propose(GOOD))
+    provider = scripted(calls(call("vault__listFiles")), propose(NOTE_PLAN))
     events = await desk.turn(provider, "Make a note")
     assert isinstance(events[-1], PlanReady)
-    assert events[-1].plan.to_json() == GOOD
+    assert events[-1].plan.to_json() == NOTE_PLAN
     check_pairs(desk.conversation.messages)
     assert "shown" in desk.conversation.messages[-1].text
     assert desk.files() == before
 
 
 @pytest.mark.parametrize(
-    "arguments", [GOOD, json.dumps(GOOD), {"plan": json.dumps(GOOD)}, json.dumps({"plan": GOOD})]
+    "arguments",
+    [
+        NOTE_PLAN,
+        json.dumps(NOTE_PLAN),
+        {"plan": json.dumps(NOTE_PLAN)},
+        json.dumps({"plan": NOTE_PLAN}),
+    ],
 )
 async def test_a_plan_may_come_bare_or_as_text(desk: Desk, arguments: Any) -> None:
     events = await desk.turn(
@@ -542,13 +536,13 @@ async def test_a_plan_may_come_bare_or_as_text(desk: Desk, arguments: Any) -> No
 
 async def test_an_invalid_plan_goes_back_with_all_problems(desk: Desk) -> None:
     bad = {
-        **GOOD,
+        **NOTE_PLAN,
         "steps": [
             {"id": "a", "tool": "vault.makeFile", "args": {}},
             {"id": "a", "tool": "vault.createFile", "args": {"p": 1}},
         ],
     }
-    provider = scripted(propose(bad), propose(GOOD))
+    provider = scripted(propose(bad), propose(NOTE_PLAN))
     events = await desk.turn(provider, "Make a note")
     (result,) = results(provider.requests[1].messages)
     codes = {problem["code"] for problem in json.loads(result)["problems"]}
@@ -560,7 +554,7 @@ async def test_an_invalid_plan_goes_back_with_all_problems(desk: Desk) -> None:
 async def test_what_the_dry_run_finds_goes_back_without_a_word_of_a_note(desk: Desk) -> None:
     """Only the user's preview shows names made from notes; the model learns which step fails."""
     leak = {
-        **GOOD,
+        **NOTE_PLAN,
         "steps": [
             {"id": "read", "tool": "vault.readFile", "args": {"path": "Finance/bank.md"}},
             {
@@ -570,7 +564,7 @@ async def test_what_the_dry_run_finds_goes_back_without_a_word_of_a_note(desk: D
             },
         ],
     }
-    provider = scripted(propose(leak), propose(GOOD))
+    provider = scripted(propose(leak), propose(NOTE_PLAN))
     await desk.turn(provider, "Make a note")
     (result,) = results(provider.requests[1].messages)
     assert json.loads(result)["error"]["stepId"] == "make"
@@ -582,7 +576,7 @@ async def test_a_model_on_this_machine_may_read_the_whole_problem(desk: Desk) ->
     desk.rules = SharingRules.of(local=True)
     provider = scripted(
         propose(step("vault.rename", **{"from": "Garden.md", "to": "Projects/Plan.md"})),
-        propose(GOOD),
+        propose(NOTE_PLAN),
     )
     provider.local = True
     await desk.turn(provider, "Move it")
@@ -623,7 +617,8 @@ async def test_what_is_not_permitted_is_shown_to_the_person_at_once(
 
 async def test_one_plan_of_two_is_shown(desk: Desk) -> None:
     two = calls(
-        call("propose_plan", plan=GOOD), call("propose_plan", plan={**GOOD, "goal": "Another"})
+        call("propose_plan", plan=NOTE_PLAN),
+        call("propose_plan", plan={**NOTE_PLAN, "goal": "Another"}),
     )
     events = await desk.turn(scripted(two), "Make a note")
     (ready,) = of_type(events, PlanReady)
@@ -632,7 +627,9 @@ async def test_one_plan_of_two_is_shown(desk: Desk) -> None:
 
 
 async def test_a_plan_written_as_an_answer_counts_as_proposed(desk: Desk) -> None:
-    provider = scripted({"text": '```json\n{"version": "1.0", "steps": 7}\n```'}, {"plan": GOOD})
+    provider = scripted(
+        {"text": '```json\n{"version": "1.0", "steps": 7}\n```'}, {"plan": NOTE_PLAN}
+    )
     events = await desk.turn(provider, "Make a note")
     assert of_type(events, PlanningRetry)
     assert isinstance(events[-1], PlanReady)
@@ -641,7 +638,7 @@ async def test_a_plan_written_as_an_answer_counts_as_proposed(desk: Desk) -> Non
 
 async def test_who_only_answers_is_offered_no_plan(make_desk: Callable[..., Desk]) -> None:
     desk = make_desk(proposing=False)
-    provider = scripted(propose(GOOD), {"text": "I would make a note."})
+    provider = scripted(propose(NOTE_PLAN), {"text": "I would make a note."})
     events = await desk.turn(provider, "Make a note")
     assert "propose_plan" not in [offer.name for offer in provider.requests[0].tools]
     assert "propose_plan" not in provider.requests[0].messages[0].text
@@ -657,7 +654,7 @@ NO_TOOLS = {"error": {"code": "API_TOOLS_UNSUPPORTED", "message": "No tools here
 
 
 async def test_a_model_without_tools_plans_in_json_with_a_notice(desk: Desk) -> None:
-    provider = scripted(NO_TOOLS, {"plan": GOOD}, {"text": "Hello."})
+    provider = scripted(NO_TOOLS, {"plan": NOTE_PLAN}, {"text": "Hello."})
     events = await desk.turn(provider, "Make a note")
     assert [event.problem.code for event in of_type(events, Notice)] == ["API_TOOLS_UNSUPPORTED"]
     assert isinstance(events[-1], PlanReady)
@@ -683,7 +680,7 @@ async def test_a_model_without_tools_sees_no_more_than_one_with_them(
         Selection("The secret number is XK4711Q.", EditorPosition(2, 0), EditorPosition(2, 29)),
     )
     desk = make_desk(focus=focus, person=Person(no))
-    provider = scripted(NO_TOOLS, {"plan": GOOD})
+    provider = scripted(NO_TOOLS, {"plan": NOTE_PLAN})
     await desk.turn(provider, "Make a note")
     assert "XK4711Q" not in everything_sent(provider)
     assert "${selection}" in provider.requests[1].messages[-1].text
@@ -694,7 +691,7 @@ async def test_who_only_answers_gets_no_plan_that_writes_from_a_model_without_to
 ) -> None:
     desk = make_desk(proposing=False, policy=Policy())
     reading = {**step("vault.searchText", query="garden"), "riskLevel": "read-only"}
-    provider = scripted(NO_TOOLS, {"plan": GOOD}, {"plan": reading})
+    provider = scripted(NO_TOOLS, {"plan": NOTE_PLAN}, {"plan": reading})
     refused, ready = [(await desk.turn(provider, "The garden?"))[-1] for _ in range(2)]
     assert isinstance(refused, TurnFailed)
     assert refused.problem.code == "PERMISSION_DENIED"
@@ -713,7 +710,7 @@ async def test_the_model_may_look_tools_up_and_nobody_is_asked(desk: Desk) -> No
 
 
 async def test_a_wrong_proposal_comes_back_with_the_right_signature(desk: Desk) -> None:
-    provider = scripted(propose(step("vault.rename", old="A.md", new="B.md")), propose(GOOD))
+    provider = scripted(propose(step("vault.rename", old="A.md", new="B.md")), propose(NOTE_PLAN))
     await desk.turn(provider, "Rename A")
     (result,) = results(provider.requests[1].messages)
     assert json.loads(result)["usage"][0].startswith("vault.rename*(from, to")

@@ -31,6 +31,7 @@ from obsidian_agent.providers.base import ChatDelta, ChatRequest, Provider, Text
 from obsidian_agent.providers.middleware import RetryingProvider
 from obsidian_agent.providers.scripted import ScriptedProvider
 from obsidian_agent.tools.core.tool import RunContext, Selection
+from support import NOTE_PLAN
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "llm"
 CONTEXT = RunContext(
@@ -38,27 +39,15 @@ CONTEXT = RunContext(
     datetime(2026, 3, 14, 9, 30, tzinfo=UTC),
     selection=Selection("- a\n- b", from_argument=True),
 )
-GOOD: dict[str, Any] = {
-    "version": "1.0",
-    "goal": "Create a note",
-    "riskLevel": "writes",
-    "steps": [
-        {
-            "id": "note",
-            "tool": "vault.createFile",
-            "args": {"path": "Idea.md", "content": "# Idea\n"},
-        }
-    ],
-}
 BAD = '{"version": "1.0", "steps": 7}'
 
 
 def changed(**fields: Any) -> dict[str, Any]:
-    return {**GOOD, **fields}
+    return {**NOTE_PLAN, **fields}
 
 
 def step(**fields: Any) -> dict[str, Any]:
-    return changed(steps=[{**GOOD["steps"][0], **fields}])
+    return changed(steps=[{**NOTE_PLAN["steps"][0], **fields}])
 
 
 async def play(
@@ -83,16 +72,16 @@ def ends(events: list[AgentEvent]) -> list[AgentEvent]:
 
 
 async def test_a_good_answer_is_a_plan() -> None:
-    provider = scripted({"plan": GOOD})
+    provider = scripted({"plan": NOTE_PLAN})
     events = await play(provider)
     (ready,) = ends(events)
     assert isinstance(ready, PlanReady)
-    assert (ready.plan.to_json(), ready.notes) == (GOOD, ())
+    assert (ready.plan.to_json(), ready.notes) == (NOTE_PLAN, ())
     assert len(provider.requests) == 1
 
 
 async def test_the_answer_is_streamed_with_its_thinking_apart() -> None:
-    events = await play(scripted({"plan": GOOD, "thinking": 'Maybe {"steps": []}? No.'}))
+    events = await play(scripted({"plan": NOTE_PLAN, "thinking": 'Maybe {"steps": []}? No.'}))
     thinking = "".join(
         event.text for event in events if isinstance(event, TextDelta) and event.thinking
     )
@@ -100,13 +89,13 @@ async def test_the_answer_is_streamed_with_its_thinking_apart() -> None:
         event.text for event in events if isinstance(event, TextDelta) and not event.thinking
     )
     assert thinking == 'Maybe {"steps": []}? No.'
-    assert json.loads(text) == GOOD
+    assert json.loads(text) == NOTE_PLAN
     assert len(events) > 5
 
 
 async def test_what_the_parser_mended_is_noted() -> None:
     (ready,) = ends(
-        await play(scripted({"text": f"Sure! Here it is:\n```json\n{json.dumps(GOOD)}\n```"}))
+        await play(scripted({"text": f"Sure! Here it is:\n```json\n{json.dumps(NOTE_PLAN)}\n```"}))
     )
     assert isinstance(ready, PlanReady)
     assert ready.notes
@@ -130,7 +119,7 @@ async def test_a_plan_without_steps_is_an_answer() -> None:
 
 
 async def test_bad_answers_go_back_with_what_is_wrong() -> None:
-    provider = scripted({"text": BAD}, {"plan": step(tool="vault.makeFile")}, {"plan": GOOD})
+    provider = scripted({"text": BAD}, {"plan": step(tool="vault.makeFile")}, {"plan": NOTE_PLAN})
     first, second, ready = ends(await play(provider))
     assert isinstance(first, PlanningRetry)
     assert isinstance(second, PlanningRetry)
@@ -168,7 +157,7 @@ async def test_three_bad_answers_end_it() -> None:
 
 
 async def test_an_empty_answer_is_asked_for_again() -> None:
-    provider = scripted({"text": ""}, {"plan": GOOD})
+    provider = scripted({"text": ""}, {"plan": NOTE_PLAN})
     retry, ready = ends(await play(provider))
     assert isinstance(retry, PlanningRetry)
     assert isinstance(ready, PlanReady)
@@ -186,7 +175,7 @@ async def test_a_cut_answer_gets_twice_the_room_once(
     given: int | None, used: tuple[int, int] | None, room: int
 ) -> None:
     provider = scripted(
-        {"text": json.dumps(GOOD)[:60], "finish": "length", "usage": used}, {"plan": GOOD}
+        {"text": json.dumps(NOTE_PLAN)[:60], "finish": "length", "usage": used}, {"plan": NOTE_PLAN}
     )
     retry, ready = ends(await play(provider, sampling=Sampling(max_tokens=given)))
     assert isinstance(retry, PlanningRetry)
@@ -198,7 +187,7 @@ async def test_a_cut_answer_gets_twice_the_room_once(
 
 
 async def test_a_whole_plan_in_a_cut_answer_is_not_trusted() -> None:
-    provider = scripted({"plan": GOOD, "finish": "length"}, {"plan": GOOD})
+    provider = scripted({"plan": NOTE_PLAN, "finish": "length"}, {"plan": NOTE_PLAN})
     assert isinstance(ends(await play(provider))[0], PlanningRetry)
 
 
@@ -213,7 +202,7 @@ async def test_a_second_cut_is_told() -> None:
 
 async def test_cuts_and_bad_answers_share_the_budget() -> None:
     provider = scripted(
-        {"text": BAD}, {"text": "{", "finish": "length"}, {"text": BAD}, {"plan": GOOD}
+        {"text": BAD}, {"text": "{", "finish": "length"}, {"text": BAD}, {"plan": NOTE_PLAN}
     )
     assert isinstance(ends(await play(provider))[-1], TurnFailed)
     assert len(provider.requests) == 3
@@ -230,7 +219,7 @@ async def test_cuts_and_bad_answers_share_the_budget() -> None:
     ids=["delete", "command", "outside", "protected"],
 )
 async def test_what_is_not_allowed_is_shown_and_not_asked_again(plan: dict[str, Any]) -> None:
-    provider = scripted({"plan": plan}, {"plan": GOOD})
+    provider = scripted({"plan": plan}, {"plan": NOTE_PLAN})
     (ready,) = ends(await play(provider))
     assert isinstance(ready, PlanReady)
     assert ready.plan.steps[0].tool == plan["steps"][0]["tool"]
@@ -238,7 +227,7 @@ async def test_what_is_not_allowed_is_shown_and_not_asked_again(plan: dict[str, 
 
 
 async def test_a_foreign_version_is_told_and_not_asked_again() -> None:
-    provider = scripted({"plan": changed(version="9.0")}, {"plan": GOOD})
+    provider = scripted({"plan": changed(version="9.0")}, {"plan": NOTE_PLAN})
     (failed,) = ends(await play(provider))
     assert isinstance(failed, TurnFailed)
     assert "9.0" in failed.problem.message
@@ -246,7 +235,7 @@ async def test_a_foreign_version_is_told_and_not_asked_again() -> None:
 
 async def test_a_web_page_is_told_and_not_asked_again() -> None:
     provider = scripted(
-        {"text": "<html><body><h1>502 Bad Gateway</h1></body></html>"}, {"plan": GOOD}
+        {"text": "<html><body><h1>502 Bad Gateway</h1></body></html>"}, {"plan": NOTE_PLAN}
     )
     (failed,) = ends(await play(provider))
     assert isinstance(failed, TurnFailed)
@@ -271,7 +260,7 @@ async def test_a_failure_of_the_service_keeps_the_text_and_ends_the_turn() -> No
 
 async def test_waiting_for_the_service_is_shown() -> None:
     error = {"code": "API_RATE_LIMIT", "message": "Too often.", "retryable": True, "retryAfter": 7}
-    provider = RetryingProvider(scripted({"error": error}, {"plan": GOOD}), sleep=no_sleep)
+    provider = RetryingProvider(scripted({"error": error}, {"plan": NOTE_PLAN}), sleep=no_sleep)
     retry, ready = ends(await play(provider))
     assert isinstance(retry, Notice)
     assert retry.problem.code == "API_RATE_LIMIT"
@@ -280,7 +269,7 @@ async def test_waiting_for_the_service_is_shown() -> None:
 
 
 async def test_parameters_reach_the_model() -> None:
-    provider = scripted({"plan": GOOD})
+    provider = scripted({"plan": NOTE_PLAN})
     await play(provider, params={"who": "Ada"})
     (request,) = provider.requests
     assert request.json_only
@@ -290,7 +279,7 @@ async def test_parameters_reach_the_model() -> None:
 
 
 async def test_the_system_prompt_does_not_depend_on_the_turn() -> None:
-    provider = scripted({"plan": GOOD}, {"plan": GOOD})
+    provider = scripted({"plan": NOTE_PLAN}, {"plan": NOTE_PLAN})
     await play(provider)
     planner = json_planner(provider, Policy(allow_deletes=True))
     other = RunContext("Other", datetime(2027, 1, 1, tzinfo=UTC), selection=Selection("zzz"))
@@ -329,7 +318,7 @@ async def test_a_provider_without_an_end_is_a_failure() -> None:
         name, address, local = "torn", "", False
 
         async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
-            yield TextChunk(json.dumps(GOOD))
+            yield TextChunk(json.dumps(NOTE_PLAN))
 
     (failed,) = ends(await play(Torn()))
     assert isinstance(failed, TurnFailed)
