@@ -523,7 +523,7 @@ class EditorConversation:
     def _is_waiting(self, plan: WaitingPlan) -> bool:
         return self._desk.waiting.find(plan.id) is not None
 
-    async def _run(  # noqa: PLR0913 - the parts of one run
+    async def _run(
         self,
         preview: Preview,
         message: str | None,

@@ -534,10 +534,10 @@ def _parser() -> MarkdownIt:
     class Lenient(MarkdownIt):
         """A parser that accepts every address; whether one is harmless is decided elsewhere."""
 
-        def validateLink(self, url: str) -> bool:  # noqa: N802
+        def validateLink(self, url: str) -> bool:
             return True
 
-        def normalizeLink(self, url: str) -> str:  # noqa: N802
+        def normalizeLink(self, url: str) -> str:
             return url
 
     return Lenient("commonmark", {"maxNesting": _MAX_NESTED}).disable(["code", "text_join"])

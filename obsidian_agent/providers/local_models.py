@@ -107,7 +107,7 @@ def _port(address: str) -> int | None:
     """
     try:
         parts = urlsplit(address)
-        everywhere = parts.hostname in ("0.0.0.0", "::")  # noqa: S104  read, not listened on
+        everywhere = parts.hostname in ("0.0.0.0", "::")
         return (parts.port or 11434) if everywhere or is_loopback(address) else None
     except ValueError:
         return None

@@ -102,7 +102,8 @@ class Hooks(Struct, frozen=True):
             stdin.write(text.encode("utf-8", "backslashreplace"))
             stdin.seek(0)
             try:
-                process = subprocess.Popen(  # noqa: S603  the user's own command, without a shell
+                # The user's own command, without a shell.
+                process = subprocess.Popen(
                     runnable(command),
                     stdin=stdin,
                     stdout=output,

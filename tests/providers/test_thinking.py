@@ -44,7 +44,7 @@ async def split(chunks: Sequence[str], failure: ProviderError | None = None) -> 
     deltas: list[ChatDelta] = []
     try:
         async for delta in thinking_apart(streamed()):
-            deltas.append(delta)  # noqa: PERF401  what came before a failure counts
+            deltas.append(delta)
         assert deltas[-1] == Finished("stop")
     except ProviderError as error:
         assert error is failure

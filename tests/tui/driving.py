@@ -302,7 +302,7 @@ class Driver:
     async def gone(self) -> None:
         """Until the app has ended by itself."""
         end = time.monotonic() + PATIENCE
-        while self.app.return_code is None:  # noqa: ASYNC110
+        while self.app.return_code is None:
             assert time.monotonic() < end, "The app goes on."
             await asyncio.sleep(0.02)
 
