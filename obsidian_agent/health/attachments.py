@@ -93,7 +93,8 @@ def _mentioned(survey: VaultSurvey, files: Sequence[VaultPath]) -> set[VaultPath
     lengths = sorted(set(map(len, by_name)))
     folders = _folder_in_code(filter(None, by_folder))
     mentioned: set[VaultPath] = set()
-    texts = (file for file in survey.files if file.suffix.lower() not in ATTACHMENTS)
+    suffixes = ATTACHMENTS - {".svg"}
+    texts = (file for file in survey.files if file.suffix.lower() not in suffixes)
     for data in chain(survey.settings.config_texts(), (_data(survey, file) for file in texts)):
         plain = unquote_to_bytes(data) if b"%" in data else data
         for match in _EXTENSION.finditer(plain):

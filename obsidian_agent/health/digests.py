@@ -137,11 +137,9 @@ class Digests:
             enough, least = (_COPY, _MIN_COPY) if is_copy else (SIMILAR, _MIN_WORDS)
             is_text = min(words.total(), own_words.total()) >= least
             is_new = frozenset((first, second)) not in known
-            # A word that only one name and its text have is the subject of a note.
-            added = set(_name_words(second)) - set(_name_words(first))
-            has_subject = any(word in own_words and word not in words for word in added)
-            has_subject = has_subject or self._have_own_subjects(first, second, bag)
-            if is_new and is_text and enough <= share < 1 and not has_subject:
+            if not (is_new and is_text and enough <= share < 1):
+                continue
+            if not self._have_own_subjects(first, second, bag):
                 similar.append((first, second, share))
         return similar
 
@@ -150,21 +148,34 @@ class Digests:
     ) -> bool:
         """Return whether two notes are about different things, in the same words.
 
-        Their names differ in one word or in numbers only, as those of a series; or each has words
-        of its own name that the other has not; or what one name has more is a kind of notes.
+        Their names differ in one word or in numbers only, as those of a series; or what a name has
+        more is a kind of notes, or also in its text, and not in that of the other.
         """
         names = [_name_words(note) for note in (first, second)]
         if names[0] == names[1]:
-            return False
+            return self._are_one_of_each_folder(first, second)
         if _are_of_series(*names):
             return True
         one, other = (set(name) for name in names)
-        if one < other or other < one:
-            return not self._kinds.isdisjoint(one ^ other)
         words, own_words = bag(first), bag(second)
-        return any(word in words and word not in own_words for word in one - other) and any(
-            word in own_words and word not in words for word in other - one
+        if not (one <= other or other <= one):
+            return any(word in words and word not in own_words for word in one - other) and any(
+                word in own_words and word not in words for word in other - one
+            )
+        added = one ^ other
+        return not self._kinds.isdisjoint(added) or any(
+            (word in words) != (word in own_words) for word in added
         )
+
+    def _are_one_of_each_folder(self, first: VaultPath, second: VaultPath) -> bool:
+        """Return whether notes have a name that folders beside each other have, such as README."""
+        folder, other = first.parent, second.parent
+        are_beside = folder != other and folder.parent == other.parent
+        return are_beside and (not folder.parent.is_root or self._names[first.stem] > 2)
+
+    @cached_property
+    def _names(self) -> Counter[str]:
+        return Counter(note.stem for note in self.of)
 
     @cached_property
     def _kinds(self) -> set[str]:

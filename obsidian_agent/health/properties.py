@@ -63,7 +63,7 @@ _UNCHECKED: Final = frozenset(
 """Yes and no, without accents, in the languages of the product."""
 _OWN: Final = frozenset(("tags", "tag", "aliases", "alias", "cssclasses", "cssclass", "publish"))
 
-_IDENTIFIER: Final = re.compile(r"0\d+|\d{6,}[A-Za-z]?|\d+(?:[-.:/ ]\d+){2,}")
+_IDENTIFIER: Final = re.compile(r"0\d+|\d{6,}[A-Za-z]?|\d+(?:[-.:/ ]\d+){2,}|\d+\.[1-9]0")
 """Digits that name something, such as an ISBN or a version: as a number they would lose a part."""
 
 _THOUSANDS: Final = re.compile(r"-?[1-9]\d{0,2}[.,]\d{3}")
@@ -88,7 +88,7 @@ _RARE: Final = 10
 """In a vocabulary, one of so many notes at most has a value of its own."""
 _MONTHS: Final = 12
 _OTHER_NOTES: Final = "most other notes"
-_CODE: Final = re.compile(r"[\d/\\.:@_#]")
+_CODE: Final = re.compile(r"[\d/\\:@#]|\.\w")
 _MIN_WORD: Final = 4
 """Letters of a word that is no unit or symbol."""
 
@@ -475,8 +475,8 @@ def _spelling(text: str) -> str:
 
 
 def _word(text: str) -> str:
-    """Return a word without case. That of symbols and letters counts: "mW", "MW", "C", "c"."""
-    is_word = len(text) >= _MIN_WORD or text[1:].islower()
+    """Return a word without case. That of symbols, letters and codes counts: "mW", "C", "a3F"."""
+    is_word = _CODE.search(text) is None and (len(text) >= _MIN_WORD or text[1:].islower())
     return _letters(text) if is_word else unicodedata.normalize("NFC", text)
 
 
@@ -593,7 +593,7 @@ def _differ_as_words(text: str, other: str) -> bool:
     changed = [(word, own) for word, own in pairs if word != own]
     lengths = [len(word) for word, _ in changed]
     return (
-        _CODE.search(text) is None
+        "_" not in text
         and (text.islower() or other.islower())
         and max(lengths) >= _MIN_WORD
         and min(lengths) > 1

@@ -645,6 +645,8 @@ def test_similar_notes_of_one_name_are_named_by_their_paths(found: Examine) -> N
         ("Brioche", "Brioche old", 1),
         ("Bee notes", "Bee notez", 1),
         ("202401020132 Literacy", "202507070707 Literacy", 1),
+        ("Projects/A/Log", "Projects/B/Log", 0),
+        ("A/Log", "B/Log", 1),
     ],
 )
 def test_notes_of_a_series_and_of_a_kind_that_the_vault_knows_are_two(
@@ -907,6 +909,7 @@ def test_values_that_should_have_the_type_of_most_are_all_reported(
     [
         ["{author: A}"] * 12,  # maps are none of Obsidian's types
         [*range(9780140449000, 9780140449012), "'0140390448'"],  # identifiers
+        [1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, "'1.10'"],
         [*range(100000, 100012), "'014118776X'"],
         [*(number / 10 for number in range(12)), "1.2.3"],
         ["1", "2", "3", "'4'", "'5'", "'6'"],  # no usual type
@@ -1009,8 +1012,8 @@ def test_values_that_differ_in_case_get_the_usual_spelling(found: Examine) -> No
         ("Mg", "mg", False),
         ("5 Mg", "5 mg", False),
         ("IPhone", "iPhone", False),
-        ("readme.md", "README.md", False),
-        ("https://x.org/A", "https://x.org/a", False),
+        ("Dr. Who", "dr. who", False),
+        ("On_hold", "on_hold", False),
     ],
 )
 def test_values_that_differ_in_more_than_case_are_a_question(
@@ -1064,6 +1067,7 @@ def test_the_value_without_odd_spaces_comes_first(found: Examine) -> None:
 def test_short_values_and_scripts_whose_marks_make_letters_differ(found: Examine) -> None:
     values = ["かき", "かぎ", "мои", "мой", "A B", "AB", "MW", "mW", "IT", "it", "5 mV", "5 MV"]
     values += ["C", "c", "Mb", "MB", "SHH", "Shh", "D minor", "d minor", "Maße", "Masse"]
+    values += ["readme.md", "README.md", "https://x.org/A", "https://x.org/a", "a3f0", "A3F0"]
     files = {f"{n}.md": f"---\nx: {value}\n---\n" for n, value in enumerate(values)}
     assert not found(files, "property-value")
 
