@@ -21,7 +21,7 @@ def arguments(commands: Commands) -> None:
 def acp_command(options: argparse.Namespace, out: Output) -> Exit:
     """Serve an ACP client on standard input and output until it disconnects."""
     try:
-        from obsidian_agent.integrations.acp_conversation import AcpOptions, Desk
+        from obsidian_agent.integrations.acp_conversation import AcpOptions, ConversationParts
         from obsidian_agent.integrations.acp_server import serve
     except ImportError as error:
         message = "The package agent-client-protocol is not installed."
@@ -37,11 +37,11 @@ def acp_command(options: argparse.Namespace, out: Output) -> Exit:
     log.start(directories(options.state_dir, options.config).log)
     wiring = wiring_of(options, app=True)  # plans are approved in the client
 
-    def open_desk() -> Desk:
+    def open_parts() -> ConversationParts:
         session = build_session(wiring)
         session.vault.focus_on_obsidian()
-        return Desk(session, build_threads(wiring, session), open_inbox(wiring))
+        return ConversationParts(session, build_threads(wiring, session), open_inbox(wiring))
 
     complete = partial(with_findings, options=options)
-    is_complete = serve(AcpOptions(open_desk, described, complete), ending_signals())
+    is_complete = serve(AcpOptions(open_parts, described, complete), ending_signals())
     return Exit.DONE if is_complete else Exit.INTERRUPTED

@@ -119,7 +119,7 @@ _COMMANDS: Final = {
 }
 
 
-class Desk(Struct, frozen=True):
+class ConversationParts(Struct, frozen=True):
     """The session, threads and inbox of one conversation."""
 
     session: Session
@@ -134,7 +134,7 @@ class AcpOptions(Struct, frozen=True):
     lines. `complete` returns an answer with the findings that it asks for. All may block.
     """
 
-    open: Callable[[], Desk]
+    open: Callable[[], ConversationParts]
     describe: Callable[[ShareRequest], list[str]]
     complete: Callable[[Answer, Session], Answer]
 
@@ -160,13 +160,13 @@ class EditorConversation:
     """One session of a client: its thread, and the turn that is running."""
 
     def __init__(
-        self, client: AcpClient, desk: Desk, thread: ActiveThread, options: AcpOptions
+        self, client: AcpClient, parts: ConversationParts, thread: ActiveThread, options: AcpOptions
     ) -> None:
         self._client = client
-        self._desk = desk
+        self._parts = parts
         self._thread = thread
         self._options = options
-        self._root = Path(desk.session.vault.store.real_path)
+        self._root = Path(parts.session.vault.store.real_path)
         self._question: _Question | None = None
         self._task: asyncio.Task[None] | None = None
         self._cancelled = threading.Event()
@@ -185,7 +185,7 @@ class EditorConversation:
         """Choose a mode from the next message on. Raise `RequestError`."""
         if mode not in (known.id for known in _MODES):
             raise RequestError.invalid_params({"details": f"There is no mode {mode[:40]!r}."})
-        await asyncio.to_thread(self._desk.threads.choose_mode, self.id, mode)
+        await asyncio.to_thread(self._parts.threads.choose_mode, self.id, mode)
         self._mode = mode
         self._question = None
 
@@ -236,10 +236,10 @@ class EditorConversation:
         self.cancel()
         if self._task is not None:
             await asyncio.wait((self._task,))
-        await self._desk.threads.close()
+        await self._parts.threads.close()
         if not self._thread.state.entries:
             with contextlib.suppress(ObsidianAgentError):
-                await asyncio.to_thread(self._desk.threads.delete, self.id)
+                await asyncio.to_thread(self._parts.threads.delete, self.id)
 
     async def _respond(self, text: str) -> None:
         name, _, argument = text.strip().partition(" ")
@@ -259,7 +259,7 @@ class EditorConversation:
 
     async def _turn(self, text: str) -> AsyncGenerator[AgentEvent, None]:
         """Yield the events of a turn of the thread. Closing it cancels the turn."""
-        threads = self._desk.threads
+        threads = self._parts.threads
         with threads.bus.subscribe(self.id) as events:
             thread = await asyncio.to_thread(threads.open, self.id)
             thread.proposes = self._mode != ASK_MODE
@@ -326,9 +326,9 @@ class EditorConversation:
 
     async def _send_usage(self) -> None:
         """Send how full the model's window is, and what the conversation has cost."""
-        thread = await asyncio.to_thread(self._desk.threads.open, self.id)
+        thread = await asyncio.to_thread(self._parts.threads.open, self.id)
         state = thread.state
-        turns = await asyncio.to_thread(self._desk.session.open_model_turns)
+        turns = await asyncio.to_thread(self._parts.session.open_model_turns)
         if turns is None:
             return
         ahead = await preview_request(
@@ -358,7 +358,7 @@ class EditorConversation:
             case Answer():
                 if event.health is not None:
                     event = await asyncio.to_thread(
-                        self._options.complete, event, self._desk.session
+                        self._options.complete, event, self._parts.session
                     )
                 await self._send(
                     update_agent_message_text(f"{self._streamed.rest(event.text)}\n\n")
@@ -393,7 +393,7 @@ class EditorConversation:
         """Ask what is still open, or preview the plan once all values are known."""
         if not question.candidates and not question.missing:
             self._question = None
-            events = self._desk.session.fill(question.chosen, question.values)
+            events = self._parts.session.fill(question.chosen, question.values)
             await self._conclude(await self._follow(events), None)
         elif self._client.has_forms:
             answered = await self._form(question)
@@ -465,7 +465,7 @@ class EditorConversation:
             return
         progress = PlanProgress(preview)
         await self._send(progress.update())
-        view = self._desk.session.vault.view()
+        view = self._parts.session.vault.view()
         content = await asyncio.to_thread(preview_content, preview, view, self._root)
         call = f"plan-{secrets.token_hex(4)}"
         await self._send(
@@ -503,10 +503,10 @@ class EditorConversation:
                 return
             await self._run(preview, message, progress, call, by="person", waiting=waiting)
             return
-        await asyncio.to_thread(self._desk.session.plans.reject, preview)
+        await asyncio.to_thread(self._parts.session.plans.reject, preview)
         await self._send(update_tool_call(call, status="failed"))
         if waiting is not None and decision == "drop":
-            await asyncio.to_thread(self._desk.waiting.drop, waiting.id)
+            await asyncio.to_thread(self._parts.waiting.drop, waiting.id)
         if waiting is None or decision == "drop":
             await self.write("Nothing was changed.")
         else:
@@ -514,14 +514,14 @@ class EditorConversation:
 
     def _put_aside(self, preview: Preview) -> WaitingPlan:
         return put_aside(
-            self._desk.waiting,
+            self._parts.waiting,
             preview,
             source=preview.agent or self._client.name,
-            now=self._desk.session.vault.clock(),
+            now=self._parts.session.vault.clock(),
         )
 
     def _is_waiting(self, plan: WaitingPlan) -> bool:
-        return self._desk.waiting.find(plan.id) is not None
+        return self._parts.waiting.find(plan.id) is not None
 
     async def _run(
         self,
@@ -534,7 +534,7 @@ class EditorConversation:
         waiting: WaitingPlan | None = None,
     ) -> None:
         """Apply an approved preview, with its progress, and report the result."""
-        session = self._desk.session
+        session = self._parts.session
         result: ExecutionResult | None = None
         self._is_writing = True
         try:
@@ -550,14 +550,14 @@ class EditorConversation:
         finally:
             self._is_writing = False
             if result is not None and result.success and waiting is not None:
-                await asyncio.to_thread(self._desk.waiting.drop, waiting.id)
+                await asyncio.to_thread(self._parts.waiting.drop, waiting.id)
         assert result is not None
         await self._end_run(preview, result, call)
         if result.success and preview.deferred and not self._cancelled.is_set():
             await self._run_rest(preview, result, message)
 
     async def _end_run(self, preview: Preview, result: ExecutionResult, call: str) -> None:
-        session = self._desk.session
+        session = self._parts.session
         is_done = result.success
         await self._send(update_tool_call(call, status="completed" if is_done else "failed"))
         problems = [*result.errors, *result.warnings]
@@ -565,7 +565,7 @@ class EditorConversation:
         if result.status == "done":
             differences = await asyncio.to_thread(session.plans.verify, preview)
         await asyncio.to_thread(
-            self._desk.threads.record_run, self.id, preview.plan.goal, result, differences
+            self._parts.threads.record_run, self.id, preview.plan.goal, result, differences
         )
         if result.success:
             for title, lines in findings(preview, result.outputs):
@@ -585,7 +585,7 @@ class EditorConversation:
             instruction=message, done=done, now=preview.context.now, agent=preview.agent
         )
         await self.write("A command has run. This is the preview of the remaining steps.")
-        events = self._desk.session.preview_plan(
+        events = self._parts.session.preview_plan(
             preview.plan.to_json(), preview.context.params, options
         )
         self._is_later_stage = True
@@ -680,7 +680,7 @@ class EditorConversation:
                 await self.write("Nothing was changed.")
 
     async def _list_waiting(self) -> None:
-        plans = await asyncio.to_thread(self._desk.waiting.all)
+        plans = await asyncio.to_thread(self._parts.waiting.all)
         lines = [
             f"- `{plan.id}` {safe_line(plan.goal, 100)} ({safe_line(plan.source or 'you', 40)})"
             for plan in plans
@@ -690,8 +690,8 @@ class EditorConversation:
         await self.write("\n".join(lines) if lines else "No plans are waiting.")
 
     async def _preview_waiting(self, plan_id: str) -> None:
-        plan = await asyncio.to_thread(self._desk.waiting.get, plan_id)
-        events = self._desk.session.preview_plan(
+        plan = await asyncio.to_thread(self._parts.waiting.get, plan_id)
+        events = self._parts.session.preview_plan(
             plan.plan, options=PreviewOptions(agent=plan.source)
         )
         last = await self._follow(events)
@@ -704,7 +704,7 @@ class EditorConversation:
 
     async def _undo(self, run: str | None, *, redoing: bool) -> None:
         """Display what an undo or redo restores, ask for permission and do it."""
-        runs = self._desk.session.runs
+        runs = self._parts.session.runs
         expected = await asyncio.to_thread(runs.undo_preview, run, redoing=redoing)
         texts = await asyncio.to_thread(
             lambda: {

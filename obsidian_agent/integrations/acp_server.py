@@ -42,7 +42,7 @@ from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.integrations.acp_conversation import (
     AcpClient,
     AcpOptions,
-    Desk,
+    ConversationParts,
     EditorConversation,
 )
 
@@ -134,18 +134,18 @@ class EditorAgent:
         if self._client is None:
             raise RequestError.invalid_request({"details": "Send initialize first."})
 
-        def open_thread() -> tuple[Desk, Any]:
-            desk = self._options.open()
-            threads = desk.threads
-            return desk, threads.create() if thread_id is None else threads.open(thread_id)
+        def open_thread() -> tuple[ConversationParts, Any]:
+            parts = self._options.open()
+            threads = parts.threads
+            return parts, threads.create() if thread_id is None else threads.open(thread_id)
 
         try:
-            desk, thread = await asyncio.to_thread(open_thread)
+            parts, thread = await asyncio.to_thread(open_thread)
         except ObsidianAgentError as error:
             if thread_id is not None:  # clients then begin another session
                 raise RequestError.resource_not_found(thread_id) from error
             raise RequestError.invalid_params({"details": error.message}) from error
-        conversation = EditorConversation(self._client, desk, thread, self._options)
+        conversation = EditorConversation(self._client, parts, thread, self._options)
         self._conversations[conversation.id] = conversation
         # The client knows the session once it has the response, which is sent first.
         task = asyncio.ensure_future(conversation.announce())

@@ -18,7 +18,7 @@ from obsidian_agent.errors import Problem
 
 SILENCE: Final = 120.0
 """Default timeout in seconds without a piece of the answer."""
-LONGEST_GOODBYE: Final = 1.0
+CLOSING_SECONDS: Final = 1.0
 """Seconds that closing waits for the clean-up; a thread in the middle of an import takes longer."""
 
 Item = TypeVar("Item")
@@ -259,5 +259,5 @@ async def in_own_loop(make: Callable[[], AsyncGenerator[Item, None]]) -> AsyncGe
         if not ended.is_set():
             worker.cancel()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LONGEST_GOODBYE):
+                async with asyncio.timeout(CLOSING_SECONDS):
                     await ended.wait()
