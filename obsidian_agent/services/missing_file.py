@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.vault.links.spelling import spelling_key
+from obsidian_agent.vault.paths.rules import display_name
 
 if TYPE_CHECKING:
     from obsidian_agent.plan.result import Preview
@@ -26,17 +27,13 @@ def nearest_notes(path: str, notes: Iterable[str]) -> list[str]:
     from rapidfuzz import fuzz, process
 
     matches = process.extract(
-        spelling_key(_name(path)),
-        {note: spelling_key(_name(note)) for note in notes},
+        spelling_key(display_name(path)),
+        {note: spelling_key(display_name(note)) for note in notes},
         scorer=fuzz.WRatio,
         score_cutoff=_SIMILARITY,
         limit=MAX_NAMES,
     )
     return [note for _, _, note in matches]
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2].removesuffix(".md")
 
 
 def with_file(document: Any, missing: str, file: str) -> Any:

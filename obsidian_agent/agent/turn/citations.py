@@ -13,6 +13,7 @@ from functools import lru_cache
 from msgspec import Struct, field
 
 from obsidian_agent.agent.privacy.consent import Level, SharedPart
+from obsidian_agent.vault.paths.rules import display_name
 
 
 class Credit(Struct, frozen=True):
@@ -52,7 +53,7 @@ class SharedFiles(Struct):
 @lru_cache(maxsize=512)
 def _name_pattern(path: str) -> re.Pattern[str]:
     """Return a pattern that matches a file's name as a whole word, that of a note without `.md`."""
-    name = path.rpartition("/")[2].removesuffix(".md").casefold()
+    name = display_name(path).casefold()
     before = r"(?<!\w)" if name[:1].isalnum() else ""
     after = r"(?!\w)" if name[-1:].isalnum() else ""
     return re.compile(f"{before}{re.escape(name)}{after}")

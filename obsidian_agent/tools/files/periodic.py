@@ -16,6 +16,7 @@ from obsidian_agent.tools.core.models import SparseOutput, ToolModel, Whole
 from obsidian_agent.tools.core.moment import format_moment
 from obsidian_agent.tools.core.tool import Proposal, Risk, ToolContext, tool
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
+from obsidian_agent.vault.paths.rules import display_name
 
 Period = Literal["day", "week", "month", "quarter", "year"]
 
@@ -172,7 +173,7 @@ class Periods:
         path, template = self.path(offset), self.template
         return PeriodNoteOutput(
             path=path,
-            title=path.rpartition("/")[2].removesuffix(".md"),
+            title=display_name(path),
             day=moment.date().isoformat(),
             template=template,
             bare=template is None,
@@ -236,7 +237,7 @@ def _daily_note(ctx: ToolContext, moment: datetime) -> PeriodNoteOutput:
     if template is not None and ctx.view.locate(parse(template, PathUse.READ)) is None:
         template = None
     path = _daily_path(ctx, moment)
-    title = path.rpartition("/")[2].removesuffix(".md")
+    title = display_name(path)
     return PeriodNoteOutput(
         path=path,
         title=title,

@@ -17,6 +17,7 @@ from obsidian_agent import terminal_text
 from obsidian_agent.tui.screens.dialogs import SearchDialog, SearchEntry
 from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import VirtualList
+from obsidian_agent.vault.paths.rules import display_name
 
 if TYPE_CHECKING:
     from obsidian_agent.services.note_finder import NoteFinder
@@ -205,20 +206,16 @@ def outline_rows(path: str, headings: Sequence[tuple[int, str, int]]) -> Iterato
 def backlink_rows(mentions: Sequence[NoteLine]) -> Iterator[NoteRow]:
     """Yield the lines that link to a note."""
     for mention in mentions:
-        yield NoteRow(mention.path, _name(mention.path), mention.text, mention.line)
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2].removesuffix(".md")
+        yield NoteRow(mention.path, display_name(mention.path), mention.text, mention.line)
 
 
 def _name_row(path: str, alias: str | None = None) -> NoteRow:
     folder = path.rpartition("/")[0]
     if alias:
-        return NoteRow(path, alias, f"alias of {_name(path)}")
-    return NoteRow(path, _name(path), folder)
+        return NoteRow(path, alias, f"alias of {display_name(path)}")
+    return NoteRow(path, display_name(path), folder)
 
 
 def _line_row(mention: NoteLine) -> NoteRow:
     text = mention.text.lstrip("# ") if mention.is_heading else mention.text
-    return NoteRow(mention.path, text, _name(mention.path), mention.line)
+    return NoteRow(mention.path, text, display_name(mention.path), mention.line)

@@ -124,6 +124,11 @@ def extension(name: str) -> str:
     return f".{tail.lower()}"
 
 
+def display_name(path: str) -> str:
+    """Return the name of a file as users know it: without folders, a note's without `.md`."""
+    return path.rpartition("/")[2].removesuffix(".md")
+
+
 def collision_key(text: str) -> str:
     """Return a key that is equal for two texts that are the same name on some disk.
 
