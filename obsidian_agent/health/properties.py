@@ -554,7 +554,11 @@ def _value_finding(
     """Return the finding about spellings of one value, the usual one first."""
     usual, *others = spellings
     same_letters = len(set(map(_letters, spellings))) == 1
-    difference = "case" if same_letters else "case, spaces, hyphens or accents"
+    difference = "they differ in case, spaces, hyphens, underscores or accents only"
+    if same_letters:
+        difference = "they differ in case only"
+    if len({unicodedata.normalize("NFC", text) for text in spellings}) == 1:
+        difference = "they look the same, but their accented letters are stored differently"
     notes = [note for text in others for note in values[text]]
     is_clear = (
         same_letters
@@ -570,8 +574,8 @@ def _value_finding(
         subject=" ".join((name, *others)),
         text=f"{name}: {_listed(others)} {verb} written “{usual}” elsewhere.",
         evidence=(
-            f"they differ in {difference} only, "
-            f"{note_count(len(notes))} and {note_count(len(values[usual]))}{convention}"
+            f"{difference}, {note_count(len(notes))} and "
+            f"{note_count(len(values[usual]))}{convention}"
         ),
         repair=Repair(
             tuple(_renaming(name, spellings, text) for text in spellings),

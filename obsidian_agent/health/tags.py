@@ -160,7 +160,9 @@ def _finding(tags: Sequence[str], notes: _Notes, *, context: str = "") -> Health
     usual, *others = tags
     count, usual_count = sum(len(notes[tag]) for tag in others), len(notes[usual])
     same_word = len(set(map(_folded, tags))) == 1
-    evidence = "they differ in case only" if same_word else "they differ in hyphens or case only"
+    evidence = "they differ in hyphens, underscores or case only"
+    if same_word:
+        evidence = "they differ in case only, which Obsidian ignores"
     if len({unicodedata.normalize("NFC", tag) for tag in tags}) == 1:
         evidence = "they look the same, but their accented letters are stored differently"
     counted = [f"#{tag} ({note_count(len(notes[tag]))})" for tag in (*others, usual)]

@@ -1058,6 +1058,11 @@ def test_case_is_unified_where_the_other_values_are_a_vocabulary_in_one_case(
     assert repairs(finding)[0] is preselected
 
 
+def test_values_that_look_the_same_say_so(found: Examine) -> None:
+    (finding,) = found(notes_with("x", "café", "café", "cafe\u0301"), "property-value")
+    assert finding.evidence.startswith("they look the same")
+
+
 def test_the_value_without_odd_spaces_comes_first(found: Examine) -> None:
     files = {f"{number}.md": "---\nx: Thomas  Mann\n---\n" for number in range(3)}
     (finding,) = found(files | {"x.md": "---\nx: Thomas Mann\n---\n"}, "property-value")
