@@ -415,7 +415,7 @@ def _read(text: str) -> dict[str, object] | None:
 
 class InlineInput(ToolModel):
     path: PathText = Field(min_length=1)
-    fields: list[str] | None = Field(default=None, description="Only these; all when absent.")
+    fields: list[str] | None = Field(default=None, description="Only these; by default all.")
     keep: bool = Field(default=False, description="Leave the lines in the text.")
 
 

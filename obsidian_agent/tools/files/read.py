@@ -30,7 +30,7 @@ from obsidian_agent.vault.views.view import VaultEntry, VaultView
 
 class ReadFileInput(ToolModel):
     path: PathText = Field(min_length=1)
-    max_bytes: Whole | None = Field(default=None, ge=1, description="Read at most so many bytes.")
+    max_bytes: Whole | None = Field(default=None, ge=1, description="The maximum number of bytes.")
     offset: Whole = Field(
         default=0, ge=0, description="Start at this byte: nextOffset of the page before."
     )
@@ -121,11 +121,11 @@ def _read_one(view: VaultView, text: str) -> ReadFilesEntry:
 
 
 class ListFilesInput(ToolModel):
-    folder: PathText | None = Field(default=None, description="The vault when absent.")
+    folder: PathText | None = Field(default=None, description="By default the whole vault.")
     recursive: bool = True
     extension: str | None = Field(default=None, description="Without the dot, such as md.")
     limit: Whole | None = Field(
-        default=None, ge=0, description="At most so many files; all when absent."
+        default=None, ge=0, description="The maximum number of files; by default all."
     )
     offset: Whole = Field(default=0, ge=0)
 
@@ -189,7 +189,7 @@ class MetadataLink(ToolModel):
     text: str
     kind: str
     line: int
-    path: str | None = Field(description="The file that it leads to; null without one.")
+    path: str | None = Field(description="The file that it leads to, or null.")
 
 
 class MetadataTask(ToolModel):
