@@ -179,7 +179,7 @@ def recipe_of_plan(plan: ActionPlan) -> tuple[Recipe, Mapping[str, str]]:
     recipe = Recipe(
         name="plan",
         title="",
-        subject="Saved",
+        subject="Macros",
         description="",
         examples=examples,
         inputs=inputs,

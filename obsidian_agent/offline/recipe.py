@@ -44,9 +44,9 @@ group notes by.
 """
 
 Subject = Literal[
-    "Notes", "Text", "Lists", "Tasks", "Links", "Tags & properties", "Daily notes", "Find", "Saved"
+    "Notes", "Text", "Lists", "Tasks", "Links", "Tags & properties", "Daily notes", "Find", "Macros"
 ]
-"""The section of a recipe in the menu; macros are in `Saved`."""
+"""The section of a recipe in the menu; macros are in `Macros`."""
 
 QuestionKind = Literal[
     "notes",

@@ -14,7 +14,10 @@ NEEDED: Final = "A value is required."
 
 
 class Field(Struct, frozen=True):
-    """A value to ask for. `value` is the initial text, `options` the allowed texts with labels."""
+    """A value to ask for. `value` is the initial text, `options` the allowed texts with labels.
+
+    Forms show the `label`, by default the `name`.
+    """
 
     name: str
     description: str = ""
@@ -29,6 +32,7 @@ class Field(Struct, frozen=True):
     new: bool = False
     """True if names that the vault does not have yet are allowed."""
     hint: str = ""
+    label: str = ""
 
 
 class FieldMessage(Struct, frozen=True):

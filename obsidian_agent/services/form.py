@@ -145,13 +145,13 @@ class Form(Struct, frozen=True, dict=True):
             text = next(keys, "")
         return Field(
             input.name,
-            input.description,
-            text,
+            value=text,
             optional=may_be_blank(input),
             options=options,
             named=input.kind in _NAMED,
             new=input.kind in _NEW,
             hint=_HINTS.get(input.kind, ""),
+            label=input.description,
         )
 
     def _meaning(self, input: Input, value: Any, text: str) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from msgspec import Struct
 
@@ -205,6 +205,34 @@ def literals(plan: ActionPlan) -> list[Literal]:
 
     _rewritten(plan.to_json(), collect)
     return [value for _, value in values]
+
+
+def chosen_words(plan: ActionPlan, tools: Mapping[str, Tool]) -> frozenset[str]:
+    """Return the arguments of a plan that are words of a tool's own, such as “end”."""
+    return frozenset(
+        value
+        for step in plan.steps
+        for name, value in step.args.items()
+        if value in choices_of(tools.get(step.tool), name)
+    )
+
+
+def choices_of(tool: Tool | None, argument: str) -> tuple[str, ...]:
+    """Return the words that an argument of a tool allows; none if it allows any text."""
+    fields = {} if tool is None else tool.input.model_fields
+    for name, field in fields.items():
+        if argument in (name, field.alias):
+            return tuple(_words(field.annotation))
+    return ()
+
+
+def _words(annotation: Any) -> Iterator[str]:
+    """Yield the literal texts of a type."""
+    for part in get_args(annotation):
+        if isinstance(part, str):
+            yield part
+        else:
+            yield from _words(part)
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -50,7 +50,7 @@ from obsidian_agent.offline.words import (
     tokens,
     words,
 )
-from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.plan.model import ActionPlan, Parameter
 from obsidian_agent.plan.policy import UNRESTRICTED, Policy
 from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.references import CONTEXT_NAMES
@@ -121,7 +121,7 @@ class OfflinePlanner(Struct, frozen=True):
         ]
         if questions:
             return tuple(recipe for recipe in usable if recipe.answer is not None)
-        return (*usable, *map(from_macro, self.macros()))
+        return (*usable, *(from_macro(macro, self.tools) for macro in self.macros()))
 
     def decide(self, request: PlanRequest, *, questions: bool = False) -> PlanningResult:
         """Plan a request. With `questions` there are only answers, never plans. May block."""
@@ -161,19 +161,15 @@ class OfflinePlanner(Struct, frozen=True):
         return self._menus[0]
 
 
-def from_macro(macro: Macro) -> Recipe:
-    """Convert a macro to a recipe of the subject `Saved`.
+def from_macro(macro: Macro, tools: Mapping[str, Tool]) -> Recipe:
+    """Convert a macro to a recipe of the subject `Macros`.
 
+    An input of which one of the `tools` allows only some words is a choice among these.
     Its examples are its name (followed by “for” and its input, if there is only one) and phrases.
     """
     # A parameter that the context of the run binds need not be asked for.
     inputs = {
-        name: Input(
-            name=name,
-            kind=parameter.type,
-            description=parameter.description or name,
-            default=parameter.default,
-        )
+        name: _input(name, parameter, macro.plan, tools)
         for name, parameter in macro.plan.parameters.items()
         if name not in CONTEXT_NAMES or parameter.default is not None
     }
@@ -190,11 +186,29 @@ def from_macro(macro: Macro) -> Recipe:
     return Recipe(
         name=f"macro:{macro.name}",
         title=macro.name,
-        subject="Saved",
+        subject="Macros",
         description=macro.description or macro.plan.goal,
         examples=tuple(dict.fromkeys(usable)),
         inputs=inputs,
         plan=macro.plan.to_json(),
+    )
+
+
+def _input(name: str, parameter: Parameter, plan: ActionPlan, tools: Mapping[str, Tool]) -> Input:
+    from obsidian_agent.services.macro import choices_of
+
+    words: list[str] = []
+    for step in plan.steps:
+        for argument, value in step.args.items():
+            if value == f"${{{name}}}":
+                words += choices_of(tools.get(step.tool), argument)
+    is_choice = parameter.default in words
+    return Input(
+        name=name,
+        kind="choice" if is_choice else parameter.type,
+        description=parameter.description or name,
+        default=parameter.default,
+        options={word: word for word in words} if is_choice else {},
     )
 
 

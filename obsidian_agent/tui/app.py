@@ -68,21 +68,21 @@ class PaletteEntry(Struct, frozen=True):
 
 
 class Palette(Provider):
-    """The commands of the main screen and the saved actions.
+    """The commands of the main screen and the macros.
 
-    Names of saved actions are untrusted text and never parsed as markup.
+    Names of macros are untrusted text and never parsed as markup.
     """
 
     async def startup(self) -> None:
         self._commands = list(self._builtin_commands())
         screen = cast(MainScreen, self.screen)
         for macro in await asyncio.to_thread(screen.session.saved.list):
-            description = "Saved action"
+            description = "Macro"
             if macro.standing != "trusted":
-                description = "Saved action, not trusted: you see it before it runs"
+                description = "Macro, not trusted: you see it before it runs"
             self._commands.append(
                 PaletteEntry(
-                    f"Run Saved Action: {terminal_text.shortened(macro.name, 200)}",
+                    f"Run Macro: {terminal_text.shortened(macro.name, 200)}",
                     description,
                     partial(screen.run_macro, macro.name),
                     is_own=True,

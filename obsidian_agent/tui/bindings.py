@@ -47,7 +47,7 @@ CONTEXTS: dict[str, str] = {
     "find": "Search dialogs",
     "confirm": "Confirmation",
     "recovery": "Interrupted run",
-    "saving": "Saving a plan as an action",
+    "saving": "Saving a plan as a macro",
     "option": "Choice of values",
     "report": "Reports",
     "error": "Unexpected error",
@@ -141,7 +141,7 @@ KEYS: tuple[Key, ...] = (
         "f2",
         "actions",
         "Actions",
-        "Actions, including your own: find, run, change, delete, export, import",
+        "Actions, your macros among them: find, run, change, delete, export, import",
         footer=False,
     ),
     Key("main.history", "f3", "history", "History", "History of runs: undo and redo", footer=False),
@@ -194,7 +194,7 @@ KEYS: tuple[Key, ...] = (
         "f6",
         "next_pane",
         "Pane",
-        "Go to the next pane: chat, note, plan",
+        "Go to the next pane: chat, note, plan; without a note and a plan to the last answer",
         priority=True,
     ),
     Key(
@@ -220,7 +220,7 @@ KEYS: tuple[Key, ...] = (
         "Cancel planning or the run; otherwise go back to the message",
         footer=False,
     ),
-    Key("threads.rename", "e", "rename", "Rename", "Rename the conversation"),
+    Key("threads.rename", "r", "rename", "Rename", "Rename the conversation"),
     Key(
         "threads.delete",
         "delete,d",
@@ -279,7 +279,7 @@ KEYS: tuple[Key, ...] = (
         "tab",
         "Complete",
         "Accept the highlighted suggestion for / or @ (also Enter); complete the name of a note, "
-        "folder, tag or saved action, again for the next one; "
+        "folder, tag or macro, again for the next one; "
         "otherwise open the form of the first suggested action",
         footer=False,
     ),
@@ -541,9 +541,9 @@ KEYS: tuple[Key, ...] = (
     Key(
         "result.save",
         "m",
-        "save_action",
-        "Save",
-        "Save the plan as an action that runs without a model",
+        "save_macro",
+        "Save macro",
+        "Save the plan as a macro, which runs again without a model",
     ),
     _obsidian_key("result", "Open the highlighted note in Obsidian"),
     Key("result.close", "escape", "close", "Close", "Go back to the message"),
@@ -639,7 +639,7 @@ KEYS: tuple[Key, ...] = (
     Key("candidates.third", "3", "pick(2)", "Third", "Choose the third", footer=False),
     Key(
         "candidates.change",
-        "e",
+        "c",
         "change(False)",
         "Change values",
         "Change the values in a form first",
@@ -672,11 +672,11 @@ KEYS: tuple[Key, ...] = (
         "Find an action by part of its name (Tab goes from there to the list)",
         display="/",
     ),
-    Key("saved.rename", "e", "rename", "Rename", "Rename one of your actions"),
-    Key("saved.change", "c", "change", "Change", "Edit one of your actions as JSON"),
-    Key("saved.delete", "delete,d", "delete", "Delete", "Delete one of your actions; asks first"),
-    Key("saved.export", "x", "export", "Export", "Export one of your actions to a JSON file"),
-    Key("saved.import", "i", "import_file", "Import", "Import an action from a JSON file"),
+    Key("saved.rename", "r", "rename", "Rename", "Rename one of your macros"),
+    Key("saved.change", "e", "change", "Edit", "Edit one of your macros as JSON"),
+    Key("saved.delete", "delete,d", "delete", "Delete", "Delete one of your macros; asks first"),
+    Key("saved.export", "x", "export", "Export", "Export one of your macros to a JSON file"),
+    Key("saved.import", "i", "import_file", "Import", "Import a macro from a JSON file"),
     Key(
         "history.undo",
         "u",
@@ -817,7 +817,7 @@ KEYS: tuple[Key, ...] = (
         "Apply the approved changes that are still missing",
     ),
     Key("recovery.later", "escape", "close", "Later", "Decide at the next start"),
-    Key("saving.save", "ctrl+s", "save", "Save", "Save the action"),
+    Key("saving.save", "ctrl+s", "save", "Save", "Save the macro"),
     Key(
         "option.before",
         "left,up",

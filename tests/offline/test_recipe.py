@@ -96,11 +96,12 @@ def test_a_macro_is_a_recipe_too() -> None:
             ActionPlan.model_validate(plan),
             None,
             ("start the week {name}", "for {nobody}"),
-        )
+        ),
+        TOOLS,
     )
     assert (recipe.name, recipe.subject, recipe.description) == (
         "macro:Weekly",
-        "Saved",
+        "Macros",
         "Make ${name}",
     )
     assert recipe.examples == ("Weekly", "Run Weekly", "Weekly for {name}", "start the week {name}")

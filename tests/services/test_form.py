@@ -17,8 +17,9 @@ from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.parameters import bind
 from obsidian_agent.services.fields import NEEDED
 from obsidian_agent.services.form import THIS_NOTE, Form
-from obsidian_agent.services.macro import Macro
+from obsidian_agent.services.macro import Macro, chosen_words, literals
 from obsidian_agent.services.offline_planner import OfflineTurn, from_macro
+from obsidian_agent.tools.registry import TOOLS
 from offline_desk import FILES, IDEAS, Desk
 from support import MakeVault
 
@@ -197,11 +198,28 @@ def test_the_form_of_a_saved_action_runs_with_exactly_the_displayed_values(
             if not full[name].strip():
                 full[name] = world.sample(spec, full)
         macro = Macro("mine", ActionPlan.model_validate(world.plan(recipe, full)))
-        fields = Form(from_macro(macro), world.around).fields({})
+        fields = Form(from_macro(macro, TOOLS), world.around).fields({})
         displayed = {field.name: field.value for field in fields}
         bound, stored = bind(macro.plan, displayed), bind(macro.plan, {})
         assert not bound.problems, (recipe.name, bound.problems)
         assert bound.values == stored.values, recipe.name
+
+
+def test_the_form_of_a_macro_has_the_labels_and_choices_of_its_action(
+    make_vault: MakeVault,
+) -> None:
+    world = World(make_vault)
+    recipe = recipe_named("add-text", packaged())
+    assert recipe is not None
+    plan = ActionPlan.model_validate(world.plan(recipe, {"text": "Buy stamps", "notes": "Ideas"}))
+    fields = Form(from_macro(Macro("stamps", plan), TOOLS), world.around).fields({})
+    assert [(field.label, field.value) for field in fields] == [
+        ("Text", "Buy stamps"),
+        ("Where", "end"),
+    ]
+    assert list(fields[1].options or ()) == ["end", "start"]
+    assert "pure" in literals(plan)
+    assert chosen_words(plan, TOOLS) >= {"pure"}
 
 
 def test_without_an_open_note_its_field_is_blank_and_required(make_vault: MakeVault) -> None:
@@ -228,7 +246,7 @@ def test_a_macro_default_that_only_looks_like_the_open_note_is_displayed_as_it_i
         "steps": [{"id": "a", "tool": "vault.readFile", "args": {"path": "${words}"}}],
     }
     macro = Macro("mine", ActionPlan.model_validate(document))
-    (field,) = Form(from_macro(macro), world.around).fields({})
+    (field,) = Form(from_macro(macro, TOOLS), world.around).fields({})
     assert field.value == ACTIVE
 
 

@@ -459,7 +459,7 @@ async def driving(
     """Run the app as the command line builds it, over a new vault of `files`.
 
     Its model has a script of `answers`, or is `model`. `before` prepares the vault, its history or
-    its saved actions.
+    its macros.
     """
     model = model or Model(*answers)
     with (

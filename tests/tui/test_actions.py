@@ -236,7 +236,7 @@ async def test_values_of_a_candidate_that_lacks_nothing_can_still_be_changed(
         await app.on_top(Candidates)
         titles = app.app.screen.titles  # type: ignore[attr-defined]
         assert titles[0] == "Move Soup to Cellar"
-        await app.press("e")
+        await app.press("c")
         await app.on_top(ValuesForm)
         folder = app.app.screen.query_one("#field-1")
         folder.value = "Attic"  # type: ignore[attr-defined]
@@ -368,7 +368,7 @@ async def test_f2_has_every_action_by_subject_and_finds_one_by_letters(tmp_path:
             "Tags & properties",
             "Daily notes",
             "Find",
-            "Saved",
+            "Macros",
         ]
         assert len(rows) > 80
         await app.press(*"unused att")
@@ -419,7 +419,7 @@ async def test_letters_that_find_an_action_delete_none_and_an_action_of_the_prog
 
 async def test_an_action_of_the_program_cannot_be_renamed(tmp_path: Path) -> None:
     async with real(tmp_path) as app:
-        await app.press("f2", "tab", "e")
+        await app.press("f2", "tab", "r")
         assert "This action is built in" in app.screen()
 
 

@@ -71,7 +71,7 @@ def saved(*macros: Macro) -> Any:
 
 
 def sorting(name: str, **fields: Any) -> Macro:
-    """Return a saved action that writes a note."""
+    """Return a macro that writes a note."""
     return Macro(name, plan_of([create("new", "Sorted.md")], goal="Sort", **fields))
 
 
@@ -498,7 +498,7 @@ async def test_saved_actions_are_renamed_deleted_after_a_question_and_exported(
     async with driving(before=saved(sorting("One"), sorting("Two"))) as app:
         await app.press("f2")
         assert isinstance(app.app.screen, Actions)
-        await app.press("tab", "e")
+        await app.press("tab", "r")
         app.app.screen.query_one(Input).value = "Uno"
         await app.press("enter")
         assert names() == ["Two", "Uno"]
@@ -671,7 +671,7 @@ async def test_a_long_conversation_is_pruned() -> None:
 async def test_the_palette_runs_a_saved_action() -> None:
     async with driving(before=saved(sorting("Sort inbox"))) as app:
         await app.press("ctrl+p")
-        await app.press(*"run saved")
+        await app.press(*"run macro")
         await app.press("enter")
         assert app.stage == "plan"
         assert "Sorted.md" in app.screen()
@@ -687,7 +687,7 @@ async def test_a_saved_action_that_is_not_trusted_is_shown_and_asked_about_first
     async def choose() -> None:
         if palette:
             await app.press("ctrl+p")
-            await app.press(*"run saved")
+            await app.press(*"run macro")
             assert "not trusted" in app.screen()
             await app.press("enter")
         else:
@@ -801,7 +801,7 @@ async def test_a_plan_that_waits_cannot_be_approved_while_another_message_is_wor
 async def test_an_empty_list_of_saved_actions_says_how_to_fill_it() -> None:
     async with driving() as app:
         await app.press("f2")
-        assert "No saved actions yet" in str(app.app.screen.query_one(ChoiceList).rows[-1])
+        assert "No macros yet" in str(app.app.screen.query_one(ChoiceList).rows[-1])
         await app.press("escape", "f3")
         assert "No run has changed this vault yet." in app.screen()
 
@@ -812,7 +812,7 @@ async def test_a_plan_without_literal_texts_can_be_saved() -> None:
         await app.preview(create("a", "${where}", ""), parameters=parameters)
         await app.press("a")
         await app.press("m")
-        assert "Inputs: where" in app.screen()
+        assert "Asks for: where" in app.screen()
         await app.press("enter")
         assert len(app.session.saved.list()) == 1
 

@@ -89,6 +89,18 @@ async def test_all_actions_keep_the_sentence(tmp_path: Path) -> None:
         assert "Recipes/Soup.md" in app.screen()
 
 
+async def test_the_only_reading_is_previewed_at_once(tmp_path: Path) -> None:
+    async with real(tmp_path) as app:
+        await app.send("please move the winter notes to Cellar")
+        await app.until(lambda: app.stage == "plan")
+        assert "Your message has one reading" in app.transcript()
+        await app.press("c")
+        await app.on_top(Comment)
+        await app.press("enter")
+        await app.on_top(ValuesForm)
+        assert "tag:#winter" in app.screen()
+
+
 async def test_a_comment_on_the_plan_changes_a_value_of_its_action(tmp_path: Path) -> None:
     async with real(tmp_path) as app:
         for sentence in ("please move Soup over to Cellar", "move Soup to Cellar"):
@@ -115,8 +127,8 @@ async def test_letters_and_digits_choose_only_outside_a_gap(tmp_path: Path) -> N
         assert "Move Soup to Cellar" in app.plan_head()
         await app.press("r")
         screen = await choosing(app, "please rename Soup")
-        await app.press("1", "e")
-        assert [gap.value for gap in screen.row.gaps] == ["1e"]
+        await app.press("1", "c")
+        assert [gap.value for gap in screen.row.gaps] == ["1c"]
         assert not screen.row.query_one(".number").visible, "a digit chooses nothing here"
         await app.press("ctrl+e")
         await app.on_top(ValuesForm)

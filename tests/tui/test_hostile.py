@@ -81,13 +81,13 @@ async def tour(app: Driver, bad: str, monkeypatch: pytest.MonkeyPatch) -> list[s
     )
     await look()
     await look("f2", "end")
-    await look("tab", "e")
+    await look("tab", "r")
     await look("escape")
     await look("delete")
     await look("escape", "escape", "f3")
     await app.press("escape", "ctrl+p")
-    await app.press(*"run sav")
-    await app.until(lambda: "Run Saved Action" in app.screen())
+    await app.press(*"run mac")
+    await app.until(lambda: "Run Macro" in app.screen())
     await look()
     await look("escape", "escape", "ctrl+o")
     await look("enter")
@@ -184,7 +184,7 @@ def hostile_run(bad: str) -> list[AgentEvent]:
 
 
 def stored(bad: str) -> Callable[[Wiring], None]:
-    """Store `bad` in the history and, where its rules allow, in the name of a saved action."""
+    """Store `bad` in the history and, where its rules allow, in the name of a macro."""
 
     def store(wiring: Wiring) -> None:
         goal = bad.replace("\ud800", "")
@@ -208,7 +208,7 @@ async def test_markup_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None
     async with driving(files=files_of(MARKUP), before=stored(MARKUP), size=(200, 50)) as app:
         seen = await tour(app, MARKUP, monkeypatch)
         begins = MARKUP[:40]  # a line may be truncated
-        assert f"Run Saved Action: {begins}" in seen[6]
+        assert f"Run Macro: {begins}" in seen[6]
         assert sum(begins in text for text in seen) >= len(seen) - 2
 
 
@@ -274,7 +274,7 @@ async def test_a_long_goal_cannot_push_the_deletions_out_of_sight() -> None:
 async def test_the_hostile_name_can_be_typed_into_a_form() -> None:
     macro = Macro("[/x]", plan_of([create("new", "A.md")]))
     async with driving(before=lambda wiring: build_session(wiring).saved.put(macro)) as app:
-        await app.press("f2", "tab", "e")
+        await app.press("f2", "tab", "r")
         app.app.screen.query_one(Input).value = "[@click=app.exit]\x1b"
         await app.press("enter")
         assert [macro.name for macro in app.session.saved.list()] == ["[@click=app.exit]␛"]

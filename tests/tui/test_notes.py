@@ -268,6 +268,10 @@ async def test_an_answer_goes_into_the_named_the_open_or_a_chosen_note() -> None
     async with driving({"text": ANSWER}, files=FILES) as app:
         await app.send("What is in the soup?")
         assert "/insert" in str(app.prompt.placeholder)
+        await app.press("f6", "i")
+        await app.on_top(OpenNote)
+        await app.press("escape", "f6")
+        assert app.app.focused is app.prompt
         await app.send("/insert Other")
         await app.until(lambda: "Insert the answer into Other" in app.plan_head())
         await app.send("/insert")

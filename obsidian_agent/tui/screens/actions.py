@@ -26,13 +26,14 @@ from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
 
 if TYPE_CHECKING:
     from obsidian_agent.offline.recipe import Recipe
+    from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.services.macro import Imported, Macro
     from obsidian_agent.services.session import Session
     from obsidian_agent.tui.commands import Command
 
 
-SAVED = "Saved"
-"""The subject of saved actions."""
+SAVED = "Macros"
+"""The subject of macros."""
 
 MAX_RECENT = 3
 """Number of recent actions in the list."""
@@ -41,7 +42,7 @@ Row = Choice | str
 """An action, or the heading of a subject."""
 
 MACRO = "macro:"
-"""The prefix of a saved action's key; its name follows."""
+"""The prefix of a macro's key; its name follows."""
 
 _PREVIEWED_STEPS = 8
 _PREVIEWED_WARNINGS = 6
@@ -70,7 +71,7 @@ class Actions(SearchDialog[str]):
         super().__init__(
             "Actions",
             "Every action shows a preview before it runs. Tab goes to the list, where you can "
-            "rename, change, delete or export your own actions.",
+            "rename, edit, delete or export your macros.",
         )
         self._session = session
         self._query = query
@@ -126,7 +127,7 @@ class Actions(SearchDialog[str]):
     def _rows_by_subject(
         self, actions: Sequence[Action], choices: Mapping[str, Choice]
     ) -> list[Row]:
-        """Return all actions below their subjects, recent and saved ones first."""
+        """Return all actions below their subjects, recent ones and macros first."""
         from obsidian_agent.offline.recipe import SUBJECTS
 
         rows: list[Row] = []
@@ -142,7 +143,7 @@ class Actions(SearchDialog[str]):
                 rows += [subject, *members]
         if not self._macros:
             key = key_label(self, "result.save")
-            rows += [SAVED, f" No saved actions yet. After a run, {key} saves its plan as one."]
+            rows += [SAVED, f" No macros yet. After a run, {key} saves its plan as one."]
         return rows
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -182,13 +183,13 @@ class Actions(SearchDialog[str]):
             self.run_flow("saved", partial(work, choice.key.removeprefix(MACRO)))
         else:
             self.show_problem(
-                "This action is built in. Only actions that you save can be edited "
-                f"({key_label(self, 'result.save')} after a run)."
+                "This action is built in. Only macros can be edited "
+                f"({key_label(self, 'result.save')} after a run saves one)."
             )
 
     async def _rename(self, name: str) -> None:
         values = await self.app.push_screen_wait(
-            ValuesForm("Rename the action", [Field("name", value=name)])
+            ValuesForm("Rename the macro", [Field("name", value=name)])
         )
         new_name = values["name"].strip() if values else name
         if new_name not in (name, terminal_text.line(name)):  # the form displays the latter
@@ -197,9 +198,9 @@ class Actions(SearchDialog[str]):
 
     async def _change(self, name: str) -> None:
         macro = next(macro for macro in self._macros if macro.name == name)
-        head = "Change the action. ${name} stands for an input. Runs are still previewed first."
+        head = "Change the macro. ${name} stands for an input. Runs are still previewed first."
         saved = self._session.saved
-        editor = JsonEditor(head, macro.to_json(), unchanged="Action unchanged.", check=saved.judge)
+        editor = JsonEditor(head, macro.to_json(), unchanged="Macro unchanged.", check=saved.judge)
         document = await self.app.push_screen_wait(editor)
         if document is not None:
             changed = await asyncio.to_thread(saved.edit, name, document)
@@ -210,7 +211,7 @@ class Actions(SearchDialog[str]):
             f"“{terminal_text.shortened(name, 200)}” will be deleted. "
             "Notes that it created or changed are not affected."
         )
-        if await self.app.push_screen_wait(Confirm("Delete this action?", text, "Delete")):
+        if await self.app.push_screen_wait(Confirm("Delete this macro?", text, "Delete")):
             await asyncio.to_thread(self._session.saved.delete, name)
             await self._reload()
 
@@ -218,7 +219,7 @@ class Actions(SearchDialog[str]):
         field = Field(
             "file", description="A path on this computer; existing files are not replaced"
         )
-        values = await self.app.push_screen_wait(ValuesForm("Export the action", [field]))
+        values = await self.app.push_screen_wait(ValuesForm("Export the macro", [field]))
         if values:
             await asyncio.to_thread(self._session.saved.export, name, values["file"].strip())
             self.app.notify(
@@ -227,7 +228,7 @@ class Actions(SearchDialog[str]):
 
     async def _import(self) -> None:
         field = Field("file", description="A JSON file. It is only checked, nothing runs")
-        values = await self.app.push_screen_wait(ValuesForm("Import an action", [field]))
+        values = await self.app.push_screen_wait(ValuesForm("Import a macro", [field]))
         if not values:
             return
         saved = self._session.saved
@@ -236,7 +237,7 @@ class Actions(SearchDialog[str]):
             macro.name.casefold() == imported.macro.name.casefold() for macro in self._macros
         )
         question = Confirm(
-            "Import this action?",
+            "Import this macro?",
             _import_summary(imported, exists=exists),
             "Replace" if exists else "Import",
             danger=exists,
@@ -258,7 +259,7 @@ def _import_summary(imported: Imported, *, exists: bool) -> str:
     for warning in imported.warnings[:_PREVIEWED_WARNINGS]:
         lines.append(f"▲ {terminal_text.shortened(warning.message, 200)}")
     if exists:
-        lines += ["", "This replaces an action with the same name."]
+        lines += ["", "This replaces a macro with the same name."]
     return "\n".join(lines)
 
 
@@ -301,12 +302,17 @@ def _deletes(tools: Iterable[str]) -> bool:
     return any(tool in TOOLS and TOOLS[tool].deletes for tool in tools)
 
 
+def input_labels(plan: ActionPlan) -> list[str]:
+    """Return the inputs of a plan as forms call them."""
+    return [spec.description or name for name, spec in plan.parameters.items()]
+
+
 def _choice(macro: Macro, width: int) -> Choice:
     parts = []
-    if macro.description:
+    if macro.description and macro.description != macro.name:
         parts.append(macro.description)
     if macro.plan.parameters:
-        parts.append(f"asks for {', '.join(macro.plan.parameters)}")
+        parts.append(f"asks for {', '.join(input_labels(macro.plan))}")
     note = " · ".join(parts)
     word, style = _STANDINGS[macro.standing]
     return Choice(f"{MACRO}{macro.name}", macro.name, note, word, style, word_width=width)

@@ -298,12 +298,14 @@ class Comment(Modal[str]):
 
     AUTO_FOCUS = "LineEntry"
 
-    def __init__(self) -> None:
-        super().__init__(
-            "What should be different?",
+    def __init__(self, *, has_form: bool = False) -> None:
+        hint = (
             "Enter sends your comment to the planner that made this plan. The new plan is shown, "
-            "with what differs.",
+            "with what differs."
         )
+        if has_form:
+            hint += " Without a comment, Enter shows the values in a form."
+        super().__init__("What should be different?", hint)
 
     def body(self) -> ComposeResult:
         yield CommentEntry(compact=False)

@@ -21,7 +21,7 @@ from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.services.fields import Field
 from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.commands import Command
-from obsidian_agent.tui.screens.actions import MACRO, Actions
+from obsidian_agent.tui.screens.actions import MACRO, Actions, input_labels
 from obsidian_agent.tui.screens.dialogs import Buttons, Modal
 from obsidian_agent.tui.screens.trust import Reading
 from obsidian_agent.tui.screens.values_form import ValuesForm, parameter_fields
@@ -48,7 +48,7 @@ class MacroActions(Workspace):
         Command(
             "actions",
             "Show all actions",
-            "Search and run them; change, delete or import your own",
+            "Search and run them; change, delete or import your macros",
             "actions",
             "[WORDS]",
         ),
@@ -89,7 +89,7 @@ class MacroActions(Workspace):
         macros = await asyncio.to_thread(self.session.saved.list)
         macro = next((macro for macro in macros if macro.name == name), None)
         if macro is None:
-            self.add_entry("bad", f"The saved action “{name}” no longer exists.")
+            self.add_entry("bad", f"The macro “{name}” no longer exists.")
             return
         if macro.standing != "trusted" and not await self._ask_for_trust(macro):
             self.add_entry("note", f"“{terminal_text.line(name)}” is not trusted. Nothing was run.")
@@ -100,7 +100,7 @@ class MacroActions(Workspace):
             values = await self._ask_for_values(f"{MACRO}{name}", {})
         if values is None:
             return
-        self.add_entry("you", f"Run saved action: {name}")
+        self.add_entry("you", f"Run macro: {name}")
         self.turn.forget_plan(macro=macro.name, action=FilledAction(f"{MACRO}{name}", values))
         self.turn.start(self.session.run_macro(name, values), "Computing the preview")
 
@@ -179,7 +179,7 @@ class MacroActions(Workspace):
                 continue
             name = terminal_text.line(request.name)
             self.add_entry(
-                "good", f"Saved as “{name}”. {self.key('main.saved')} shows all actions."
+                "good", f"Saved as the macro “{name}”. {self.key('main.saved')} finds and runs it."
             )
             return
 
@@ -200,6 +200,9 @@ class MacroActions(Workspace):
         else:
             self._ask_for_parameters(event)
             return
+        if self._choice is None and _is_only_reading(event):
+            self._preview_only_reading(event.candidates[0])
+            return
         if self._choice is not None:
             self.keyboard.mark_appeared()
             self._choice.replace(event.candidates, remark)
@@ -212,6 +215,19 @@ class MacroActions(Workspace):
             thinking=thinking,
         )
         self._let_choose(self._choice)
+
+    @work(group="ask", exit_on_error=False)
+    async def _preview_only_reading(self, candidate: Candidate) -> None:
+        from obsidian_agent.tui.screens.candidates import PickedCandidate
+
+        self.turn.supersede()
+        comment, actions = self.key("plan.comment"), self.key("main.saved")
+        self.add_entry(
+            "note",
+            "Your message has one reading. "
+            f"{comment} in its preview changes the values, {actions} lists all actions.",
+        )
+        await self._fill_candidate(candidate, PickedCandidate(candidate))
 
     @work(group="ask", exit_on_error=False)
     async def _let_choose(self, choice: Candidates) -> None:
@@ -318,7 +334,8 @@ class MacroActions(Workspace):
         filled = await self._ask_for_values(action.name, values)
         if filled is None or self.turn.pending is not plan or not self.ensure_idle():
             return
-        self.add_entry("you", comment)
+        if comment:
+            self.add_entry("you", comment)
         message = "\n".join(filter(None, (plan.message, comment)))
         self._preview_action(FilledAction(action.name, filled), message, revises=plan)
 
@@ -339,6 +356,18 @@ class MacroActions(Workspace):
         self.turn.start(
             self.session.run_recipe(action.name, action.values, message), "Computing the preview"
         )
+
+
+def _is_only_reading(event: NeedsInput | ActionsOffered) -> bool:
+    """Return True for a single candidate without a gap or a doubt, which needs no choice."""
+    from obsidian_agent.agent.events import NeedsInput
+    from obsidian_agent.services.offline_planner import WHICH
+
+    if not isinstance(event, NeedsInput) or event.message != WHICH or len(event.candidates) != 1:
+        return False
+    (only,) = event.candidates
+    is_partial = only.missing or only.unused or only.unknown or only.news
+    return not (is_partial or only.doubts or only.fails)
 
 
 def _remark(event: NeedsInput) -> str:
@@ -367,12 +396,16 @@ class SaveMacro(Modal[SaveRequest]):
     AUTO_FOCUS = "#name"
 
     def __init__(self, plan: ActionPlan, problem: str = "") -> None:
-        from obsidian_agent.services.macro import literals
+        from obsidian_agent.services.macro import chosen_words, literals
+        from obsidian_agent.tools.registry import TOOLS
 
-        super().__init__("Save as action")
+        super().__init__("Save as macro")
         self._plan = plan
         self._problem = problem
-        self._literals = [literal for literal in literals(plan) if isinstance(literal, str)]
+        fixed = chosen_words(plan, TOOLS)
+        self._literals = [
+            text for text in literals(plan) if isinstance(text, str) and text not in fixed
+        ]
         self._parameters: dict[str, str] = {}
 
     def body(self) -> ComposeResult:
@@ -381,11 +414,11 @@ class SaveMacro(Modal[SaveRequest]):
         yield Static("Description (optional)", classes="label", markup=False)
         yield LineEntry(id="description")
         if self._plan.parameters:
-            names = ", ".join(terminal_text.line(name) for name in self._plan.parameters)
-            yield Static(Content(f"Inputs: {names}"), classes="label", markup=False)
+            labels = terminal_text.line(", ".join(input_labels(self._plan)))
+            yield Static(Content(f"Asks for: {labels}"), classes="label", markup=False)
         if self._literals:
             yield Static(
-                "Texts in the plan. Enter turns one into an input of the action.",
+                "Texts in the plan. Enter turns one into an input of the macro.",
                 classes="label",
                 markup=False,
             )
@@ -446,7 +479,7 @@ class SaveMacro(Modal[SaveRequest]):
     def action_save(self) -> None:
         name = self.query_one("#name", LineEntry).value.strip()
         if not name:
-            self.show_problem("The action needs a name.")
+            self.show_problem("The macro needs a name.")
             return
         self.dismiss(
             SaveRequest(

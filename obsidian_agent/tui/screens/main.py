@@ -538,13 +538,18 @@ class MainScreen(
         self.app.push_screen(PlanEditor(pending.plan.to_json()), edited)
 
     def _comment_on_plan(self) -> None:
+        pending = self.turn.pending
+        if pending is None or self.turn.phase != "idle":
+            return
+
         def commented(text: str | None) -> None:
             if text:
                 self.freeze_focus()
                 self.turn.comment(text)
+            elif text is not None and pending.action is not None:
+                self.change_values(pending, "")
 
-        if self.turn.pending is not None and self.turn.phase == "idle":
-            self.app.push_screen(Comment(), commented)
+        self.app.push_screen(Comment(has_form=pending.action is not None), commented)
 
     @on(PlanPane.StepToggled)
     def _step_toggled(self, message: PlanPane.StepToggled) -> None:

@@ -44,7 +44,7 @@ class RuleList(VirtualList["Rule"]):
 
     def draw_row(self, row: Rule, width: int) -> Content:
         when = f"at {row.cron}" if row.cron else f"when notes change: {row.notes}"
-        action = row.recipe or f"saved action {row.macro}"
+        action = row.recipe or f"macro {row.macro}"
         return Content.assemble(
             (f" {terminal_text.shortened(row.name, 80)}", "$foreground"),
             (f"  {terminal_text.shortened(when, 60)}", "$quiet"),

@@ -44,7 +44,7 @@ class MessageNames(Struct, frozen=True):
 
     mentionable: Mentionable
     macros: tuple[str, ...]
-    """The names of trusted saved actions."""
+    """The names of trusted macros."""
     verbs: tuple[str, ...]
     """The first words of the sentences that the recipes read, the most frequent first."""
 

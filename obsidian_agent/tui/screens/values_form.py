@@ -114,13 +114,13 @@ class ValuesForm(Modal[Mapping[str, str]]):
     def body(self) -> ComposeResult:
         with VerticalScroll(can_focus=False):
             for number, field in enumerate(self._fields):
-                description = terminal_text.shortened(field.description, 200)
-                if field.optional and not field.value and description:
-                    description += " (optional)"
+                remarks = [terminal_text.shortened(field.description, 200)]
+                if field.optional and not field.value:
+                    remarks.append("(optional)")
                 yield Static(
                     Content.assemble(
-                        (terminal_text.line(field.name), "bold $foreground"),
-                        (f"  {description}", "$quiet"),
+                        (terminal_text.line(field.label or field.name), "bold $foreground"),
+                        (f"  {' '.join(filter(None, remarks))}", "$quiet"),
                     ),
                     classes="label",
                     markup=False,
@@ -295,8 +295,8 @@ class ValuesForm(Modal[Mapping[str, str]]):
 
 
 def parameter_fields(names: Sequence[str], declared: Mapping[str, Any]) -> list[Field]:
-    """Return fields for parameters of a plan, with the descriptions of the `declared` ones."""
+    """Return fields for parameters of a plan, labelled as the `declared` ones are described."""
     return [
-        Field(name, (declared[name].description or "") if name in declared else "")
+        Field(name, label=(declared[name].description or "") if name in declared else "")
         for name in names
     ]

@@ -146,9 +146,19 @@ class Panes(Horizontal):
                 return False
 
     def next(self) -> None:
-        """Go to the next pane. An empty one is skipped if the other one has content."""
+        """Go to the next pane. An empty one is skipped if the other one has content.
+
+        Beside two empty ones the last answer takes their place, if there is one.
+        """
         is_empty = self._is_empty
         are_all_empty = is_empty["note"] and is_empty["work"]
+        answer = self.chat.transcript.answer_in_view
+        if are_all_empty and self.front == "chat" and answer is not None:
+            if answer.has_focus:
+                self.go("chat")
+            else:
+                answer.focus()
+            return
         index = ORDER.index(self.front) + 1
         following = (*ORDER[index:], *ORDER[:index])
         self.go(next(name for name in following if are_all_empty or not is_empty[name]))

@@ -415,7 +415,7 @@ class ResultPane(Vertical):
             return result is not None and result.status == "conflict"
         if action == "rest":
             return self._has_rest
-        if action == "save_action":
+        if action == "save_macro":
             return result is not None and result.success and result.run_id is not None
         return True
 
@@ -460,7 +460,7 @@ class ResultPane(Vertical):
     def action_rest(self) -> None:
         self._request("rest")
 
-    def action_save_action(self) -> None:
+    def action_save_macro(self) -> None:
         self._request("save")
 
     def action_close(self) -> None:

@@ -448,6 +448,12 @@ class Transcript(VerticalScroll):
         answers = (entry.text for entry in reversed(self._entries) if entry.speaker == "agent")
         return next(answers, "")
 
+    @property
+    def answer_in_view(self) -> AnswerText | None:
+        """The text of the latest answer, which the keys of an answer work on."""
+        texts = [text for text in self.query(AnswerText) if text.size.height]
+        return texts[-1] if texts else None
+
     def load_entries(self, entries: Sequence[TranscriptEntry]) -> None:
         """Show another conversation, initially only its latest entries."""
         self.clear()
