@@ -68,11 +68,11 @@ _VERBS: Final = (
     "add change copy create delete find insert list make mark merge move put remove rename replace "
     "set show split tick"
 )
-_ORDERS: Final = frozenset(words(_VERBS))
+ORDERS: Final = frozenset(words(_VERBS))
 """The stems of verbs that begin an order."""
 _OF_TASKS: Final = frozenset(words("task done mark due overdue tick untick check postpone"))
 """The stems of words in a sentence that may name a task."""
-_TASK_WORDS: Final = _OF_TASKS | _ORDERS
+_TASK_WORDS: Final = _OF_TASKS | ORDERS
 _TAKING: Final = frozenset(words("remove delete move"))
 _MAKING: Final = frozenset(words("add new create insert"))
 _OF_LINES: Final = frozenset(words("line bullet row task item"))
@@ -110,7 +110,7 @@ _SIGN: Final = unicode_expression(r"\s*([<>]=?)\s*")
 _COPULAS: Final = frozenset({"is", "are", "of", "as", "be"})
 _FOLLOWING: Final = unicode_expression(r"[\p{Hiragana}\p{Hangul}]")
 _ARTICLES: Final = frozenset({"the", "a", "an", "my", "our", "your"})
-_AND: Final = frozenset({"and", "or", "nor", "und", "oder", "et", "ou", "y", "o", "e", "a", "и"})
+AND: Final = frozenset({"and", "or", "nor", "und", "oder", "et", "ou", "y", "o", "e", "a", "и"})
 _INNER: Final = "tag folder note file property name call have in keep leav contain mention other"
 _BETWEEN: Final = frozenset(_INNER.split())
 """Senses of words allowed between an excluding word and the name: "not tagged #done"."""
@@ -366,11 +366,14 @@ class Sentence(Struct, frozen=True, dict=True):
             return Word(arrow.start(), arrow.end(), arrow[0], frozenset({"get"}))
         first = next((word for word in self.tokens if not word.is_small), None)
         is_order = first is not None and not is_within(first, self._matches)
-        order = first.senses & _ORDERS if first is not None and is_order else frozenset()
+        order = first.senses & ORDERS if first is not None and is_order else frozenset()
         for word in self.tokens:
             before = self.between(0, word.start)
+            after = self.after(word.end)
+            goes = after is not None and (stem(after.text) == "go" or is_article(after.text))
+            is_may = "could" in word.senses and goes and not order
             is_verb = "should" in word.senses and order.isdisjoint({"find", "list", "show"})
-            is_verb = is_verb or (bool(word.senses & {"get", "belong"}) and not order)
+            is_verb = is_verb or is_may or (bool(word.senses & {"get", "belong"}) and not order)
             if is_verb and before and not is_within(word, self._matches):
                 is_about = any(not other.is_small for other in before)
                 if before[-1].text not in _RELATIVE:
@@ -475,7 +478,7 @@ class Sentence(Struct, frozen=True, dict=True):
                 continue
             excluded = self._excluded(start, match)
             is_another = before is not None and before.negated and not excluded
-            if is_another and all(word.text in _AND for word in between):
+            if is_another and all(word.text in AND for word in between):
                 excluded = "" if _STOP.search(gap.replace(",", "")) else match.text
             result.append(replace(match, negated=excluded))
         return tuple(result)
@@ -623,7 +626,7 @@ class Sentence(Struct, frozen=True, dict=True):
                 continue
             unit = self.after(word.end) or word
             name = next((name for name in _UNITS if name in unit.senses), None)
-            if name is None:
+            if name is None or (_YEAR.fullmatch(word.text) and name == "year"):
                 compared = list(self._compared(word, int(word.text)))
                 yield from compared or self._of_year(word)
             else:
@@ -670,7 +673,7 @@ class Sentence(Struct, frozen=True, dict=True):
         for number, word in enumerate(behind):
             if END.search(self.bare, start, word.start):
                 return None
-            is_joined = number and behind[number - 1].text in _AND
+            is_joined = number and behind[number - 1].text in AND
             if is_joined or (word.start == start and word.text in _THIS_OR):
                 senses = word.senses | ({"more"} if word.text in _UP else set())
                 op = next((op for sense, op in OPERATORS.items() if sense in senses), None)
@@ -938,7 +941,7 @@ def without_assurances(text: str) -> str:
     joints = [
         word.start
         for word, after in pairwise(spoken)
-        if word.text in _AND and _KEEPS.match(bare, after.start)
+        if word.text in AND and _KEEPS.match(bare, after.start)
     ]
     starts = sorted({*stops, *joints})
     for start in starts:
@@ -948,7 +951,7 @@ def without_assurances(text: str) -> str:
         keeps = [word for word in clause if _KEEPS.match(bare, word.start)]
         is_denied = any(_denies(word) for word in clause)
         keeps += [word for word in clause if is_denied and _CHANGES.match(bare, word.start)]
-        is_order = any(word.senses & _ORDERS for word in clause if word not in keeps)
+        is_order = any(word.senses & ORDERS for word in clause if word not in keeps)
         is_plain = not is_order and not {"#", QUOTED_CHARACTER} & set(bare[start:end])
         # Notes that shall stay are a condition: “leave other drafts in Inbox”.
         content = [word for word in clause if not (word.is_small or word in keeps)]
