@@ -25,7 +25,7 @@ from obsidian_agent.offline.pieces import (
     ARTICLES,
     LABELS,
     NOUNS,
-    Piece,
+    SentencePiece,
     colon_of,
     is_filler,
     pieces_of,
@@ -133,7 +133,7 @@ _NOWHERE: Final = 2.4
 """The cost of a description that no note meets."""
 
 
-class Reading(Struct, frozen=True):
+class Assignment(Struct, frozen=True):
     """The inputs of the first pieces: "" for none, "+" for one that continues the piece before."""
 
     inputs: tuple[str, ...]
@@ -179,7 +179,7 @@ class Filling:
         self.guesses: dict[str, Stretch] = {}
         """The phrases without quotes, by input."""
         self.worth = 0.0
-        """How well the reading explains the sentence; comparable for one sentence."""
+        """The worth of the reading, comparable among those of one sentence."""
         self.is_known = False
         """True if the values are those of a line, or of an old value, that the vault has."""
         self._own = own_words(recipe) | {"call", "all", "vault"}
@@ -309,15 +309,15 @@ class Filling:
             if spec.name not in self.values
             and spec.kind not in ("choice", "boolean", "number", "field")
         ]
-        self._pieces = self._cut()
+        self._pieces = self._divide()
         self._fits = [
             {spec.name: fit for spec in self._open if (fit := self._fit(piece, spec)) is not None}
             for piece in self._pieces
         ]
-        taken = self.values, self.used
+        earlier = self.values, self.used
         best = None
         for reading in self._readings()[:_READ]:
-            self.values, self.used, self.guesses = dict(taken[0]), list(taken[1]), {}
+            self.values, self.used, self.guesses = dict(earlier[0]), list(earlier[1]), {}
             self._of_notes: list[Stretch] = []
             self._owners: dict[str, set[str | None]] = {}
             worth = reading.worth - self._read(reading)
@@ -327,7 +327,7 @@ class Filling:
             self.worth, self.values, self.used, self.guesses, self._of_notes = best
         self._withdraw()
 
-    def _cut(self) -> list[Piece]:
+    def _divide(self) -> list[SentencePiece]:
         """Return the pieces that no input has yet."""
         parsed, inputs = self.parsed, self.recipe.inputs.values()
         here = [parsed.here] if parsed.here is not None else []
@@ -346,16 +346,16 @@ class Filling:
         known = (*self._names, *conditions, *parsed.quotes, *here, *days)
         return pieces_of(parsed, known, self.used, cues, colon)
 
-    def _readings(self) -> list[Reading]:
+    def _readings(self) -> list[Assignment]:
         """Return the best readings, best first."""
-        beam = [Reading((), 0.0)]
+        beam = [Assignment((), 0.0)]
         for piece in self._pieces:
             longer = [one for reading in beam for one in self._continued(reading, piece)]
             beam = sorted(longer, key=lambda one: -one.worth)[:_BEAM]
         whole = [replace(one, worth=one.worth - self._lacking(one)) for one in beam]
         return sorted(whole, key=lambda one: -one.worth)
 
-    def _continued(self, reading: Reading, piece: Piece) -> Iterator[Reading]:
+    def _continued(self, reading: Assignment, piece: SentencePiece) -> Iterator[Assignment]:
         """Yield the readings with one more piece."""
         inputs, worth, last = reading.inputs, reading.worth, reading.last
         for name, fit in self._fits[len(inputs)].items():
@@ -369,14 +369,14 @@ class Filling:
                 fit += 1.5
             else:
                 continue
-            yield Reading((*inputs, name), worth + fit)
+            yield Assignment((*inputs, name), worth + fit)
         if last:
             cost = self._joining(self._pieces[len(inputs) - 1], piece, self.recipe.inputs[last])
             if cost is not None:
-                yield Reading((*inputs, "+"), worth - cost + _gain(piece))
-        yield Reading((*inputs, ""), worth - self._waste(piece))
+                yield Assignment((*inputs, "+"), worth - cost + _gain(piece))
+        yield Assignment((*inputs, ""), worth - self._waste(piece))
 
-    def _lacking(self, reading: Reading) -> float:
+    def _lacking(self, reading: Assignment) -> float:
         """Return the cost of the inputs without a piece; a property may be that of a condition."""
         missing = [one for one in self._open if one.needed and one.name not in reading.inputs]
         parts = (
@@ -399,7 +399,7 @@ class Filling:
         ]
         return _MISSING * (len(missing) + len(alone)) - 2.0 * implied
 
-    def _waste(self, piece: Piece) -> float:
+    def _waste(self, piece: SentencePiece) -> float:
         """Return the cost of a piece that no input takes."""
         if isinstance(piece.known, NoteCondition) or (piece.match and piece.match.negated):
             return _LIMIT
@@ -413,12 +413,12 @@ class Filling:
         wasted = [one for one in inside if not (one.is_small or one.senses & explained)]
         return 0.5 + 0.5 * len(wasted) if wasted else 0.0
 
-    def _is_result(self, piece: Piece) -> bool:
+    def _is_result(self, piece: SentencePiece) -> bool:
         """Return True for a piece behind the verb of a statement."""
         verb = self.parsed.predicate
         return verb is not None and piece.start > verb.start
 
-    def _fit(self, piece: Piece, spec: Input) -> float | None:
+    def _fit(self, piece: SentencePiece, spec: Input) -> float | None:
         """Return the worth of a piece as the value of an input, or None if it cannot be that."""
         kind = self._kind_fit(piece, spec)
         if kind is None or self._is_ruled_out(piece, spec):
@@ -429,9 +429,9 @@ class Filling:
             is_behind = self._is_result(piece)
             worth += 1.0 if is_behind and is_result else 0.0
             worth -= 2.0 if is_behind != is_result and spec.kind != "property" else 0.0
-        place = piece.place
-        is_cued = place is not None and stem(place.text) in self._cue_sets[spec.name]
-        is_inside = place is not None and "in" in place.senses and not is_cued
+        preposition = piece.preposition
+        is_cued = preposition is not None and stem(preposition.text) in self._cue_sets[spec.name]
+        is_inside = preposition is not None and "in" in preposition.senses and not is_cued
         if is_inside and piece.is_existing and spec.kind in ("folder", "value"):
             # “In the folder X” is where notes are, not where they go.
             worth, hit = worth - _WHERE, min(hit, _SAME_SENSE)
@@ -440,13 +440,13 @@ class Filling:
             return worth + hit
         return None if cost is None else worth - cost
 
-    def _kind_fit(self, piece: Piece, spec: Input) -> float | None:
+    def _kind_fit(self, piece: SentencePiece, spec: Input) -> float | None:
         """Return the worth of the kind of a piece, or None if an input does not accept it."""
         known, kind = piece.known, spec.kind
         is_quoted = known in self.parsed.quotes
         if kind == "notes" and (known is None or is_quoted):
-            says = any("mention" in word.senses for word in piece.introducing)
-            return _SAME_SENSE if says else None
+            is_mention = any("mention" in word.senses for word in piece.introducing)
+            return _SAME_SENSE if is_mention else None
         if known is None:
             is_old = not self._verbs.isdisjoint(_REMOVING) and spec.name != "to"
             is_unknown = kind not in _WORDED and (is_old or piece.text.isdecimal())
@@ -455,7 +455,8 @@ class Filling:
             return _FITTING if kind in ("notes", "note", "entry") else None
         if kind in ("date", "day"):
             is_day = any(known.start <= day.start < known.end for day in self.parsed.days)
-            return (0.0 if isinstance(known, NoteCondition) else _FITTING) if is_day else None
+            fit = 0.0 if isinstance(known, NoteCondition) else _FITTING
+            return fit if is_day else None
         if isinstance(known, NoteCondition) or kind == "notes":
             is_noted = isinstance(known, NameMatch | NoteCondition)
             return _FITTING if kind == "notes" and is_noted else None
@@ -483,7 +484,7 @@ class Filling:
             return None
         return -1.2 if kind in ("text", "folder", "heading") else -0.2
 
-    def _is_ruled_out(self, piece: Piece, spec: Input) -> bool:
+    def _is_ruled_out(self, piece: SentencePiece, spec: Input) -> bool:
         """Return True if the words before a piece say that it belongs to no such input."""
         is_clause = any(word.senses & _CLAUSES for word in piece.before)
         if is_clause and piece.known is None and spec.kind != "notes":
@@ -496,16 +497,21 @@ class Filling:
         if is_labelled and spec.kind not in (*_PROSE, "notes", "note", "heading", "entry"):
             return True
         # A destination describes no notes.
-        place, cues = piece.place, self._cue_sets[spec.name]
-        if place is None or spec.kind != "notes" or not piece.is_existing or piece.match is None:
+        preposition, cues = piece.preposition, self._cue_sets[spec.name]
+        if (
+            preposition is None
+            or spec.kind != "notes"
+            or not piece.is_existing
+            or piece.match is None
+        ):
             return False
-        is_own = stem(place.text) in cues or (
-            place.text not in _TO and bool(place.senses & (cues | {"in"}))
+        is_own = stem(preposition.text) in cues or (
+            preposition.text not in _TO and bool(preposition.senses & (cues | {"in"}))
         )
-        is_target = bool(place.senses & _TO) and not is_own
+        is_target = bool(preposition.senses & _TO) and not is_own
         return is_target and not self.parsed.is_link_target(piece.match)
 
-    def _hit(self, piece: Piece, spec: Input) -> float:
+    def _hit(self, piece: SentencePiece, spec: Input) -> float:
         """Return the worth of the words and signs that introduce an input; 0 without any."""
         cues, hit = self._cue_sets[spec.name], 0.0
         telling = [word for word in piece.introducing if not word.senses & LABELS]
@@ -523,7 +529,7 @@ class Filling:
             hit = max(hit, _BEHIND_COLON)
         return hit
 
-    def _uncued(self, piece: Piece, spec: Input) -> float | None:
+    def _uncued(self, piece: SentencePiece, spec: Input) -> float | None:
         """Return the cost of a piece that nothing introduces, or None if an input needs that."""
         is_free = piece.known is None
         if is_free and (piece.weight == 0 or not (spec.needed or spec.kind not in _FREE)):
@@ -539,8 +545,8 @@ class Filling:
             return None
         elif is_free:
             is_first = piece is self._pieces[0] and not piece.before
-            said = frozenset[str]().union(*(word.senses for word in piece.before))
-            is_limit = {"all", "note"} <= said  # “all notes about X”
+            senses = frozenset[str]().union(*(word.senses for word in piece.before))
+            is_limit = {"all", "note"} <= senses  # “all notes about X”
             if (is_placed and is_first) or spec.kind in ("property", "properties") or is_limit:
                 return None
             cost = 0.3 if spec.kind in (*_PROSE, "newNote", "newName") else _UNNAMED
@@ -549,7 +555,7 @@ class Filling:
             cost += _UNPLACED if spec.kind == "folder" else 1.0
         return cost
 
-    def _joining(self, before: Piece, piece: Piece, spec: Input) -> float | None:
+    def _joining(self, before: SentencePiece, piece: SentencePiece, spec: Input) -> float | None:
         """Return the cost of a value that goes on with a piece, or None if it cannot."""
         kind, is_prose, own = spec.kind, spec.kind in _PROSE, _NAMES.get(spec.kind, ())
         if kind not in _FREE - {"tag", "property"} or before.known in self.parsed.quotes:
@@ -566,9 +572,11 @@ class Filling:
             return None  # “today” and clauses are no part of a name
         match = before.match
         is_whole = match is not None and not match.near and bool(match.of_kinds(*own))
-        cost = 1.4 if is_whole else 0.4 if piece.before or piece.is_apart else -0.2
+        cost = 0.4 if piece.before or piece.is_apart else -0.2
+        cost = 1.4 if is_whole else cost
         if piece.is_apart:
-            cost += 0.3 if is_prose else 1.0 if kind in _LISTED else 3.5
+            apart = 1.0 if kind in _LISTED else 3.5
+            cost += 0.3 if is_prose else apart
         if piece.match is not None:
             cost += 1.6 if piece.match.of_kinds(*own) else 0.6
         elif piece.known is not None:
@@ -586,9 +594,9 @@ class Filling:
 
     # --- the values of a reading ---
 
-    def _read(self, reading: Reading) -> float:
+    def _read(self, reading: Assignment) -> float:
         """Read the values of a reading, and return the cost of what cannot be read."""
-        groups: dict[str, list[list[Piece]]] = {}
+        groups: dict[str, list[list[SentencePiece]]] = {}
         last = ""
         for piece, name in zip(self._pieces, reading.inputs, strict=True):
             if name == "+":
@@ -678,7 +686,7 @@ class Filling:
                 self.guesses[spec.name] = self._stretch(part.start, part.end)
         self.values[spec.name] = described
 
-    def _noted(self, piece: Piece) -> Stretch:
+    def _noted(self, piece: SentencePiece) -> Stretch:
         """Return a name or a condition; other text is what the notes mention."""
         known = piece.known
         if known is not None and known not in self.parsed.quotes:
@@ -686,7 +694,7 @@ class Filling:
         text = known.text if known is not None else self.parsed.text[piece.start : piece.end]
         return NoteCondition(piece.start, piece.end, text, Term("text", text))
 
-    def _read_value(self, spec: Input, groups: Sequence[Sequence[Piece]]) -> float:
+    def _read_value(self, spec: Input, groups: Sequence[Sequence[SentencePiece]]) -> float:
         """Read one value, or several, and return the cost of what cannot be read."""
         others = self.recipe.defaults | self.values
         if spec.kind == "heading" and spec.of:
@@ -716,7 +724,7 @@ class Filling:
         self.values[spec.name] = list(dict.fromkeys(map(str, values))) if is_listed else values[0]
         return 0.0
 
-    def _whole(self, spec: Input, group: Sequence[Piece]) -> Stretch:
+    def _whole(self, spec: Input, group: Sequence[SentencePiece]) -> Stretch:
         """Return the text of pieces, with what belongs to it on both sides.
 
         That are the words behind the one that introduces a text (“the task call the plumber”), a
@@ -730,12 +738,12 @@ class Filling:
             for word in reversed(first.before):
                 is_capital = word.is_small and word.start > 0
                 is_capital = is_capital and self.parsed.text[word.start].isupper()
-                is_said = spec.kind == "text" and not (word.is_small or word.senses & cues)
+                is_own = spec.kind == "text" and not (word.is_small or word.senses & cues)
                 is_gap = not bare[word.end : position].isspace()
-                if is_gap or not (is_capital or is_said or is_filler(word)):
+                if is_gap or not (is_capital or is_own or is_filler(word)):
                     break
                 position = word.start
-                start = position if is_capital or is_said else start
+                start = position if is_capital or is_own else start
             if opening := _OPENING.search(bare, 0, start):
                 start = opening.start()
         if last.known is None and (closing := _CLOSING.match(bare, end)):
@@ -849,7 +857,7 @@ class Filling:
         for name, kind in kinds.items():
             term = Term("note", line.note)
             self.values[name] = NoteSet((term,)) if kind == "notes" else line.note
-        self._take(line.words, line.note)
+        self._use(line.words, line.note)
 
     def _take_exchange(self) -> None:
         """Fill the note, the old value and the new one of an exchange."""
@@ -869,16 +877,16 @@ class Filling:
             for name, text in values.items()
         }
         self.values["notes"] = NoteSet((Term("note", exchange.note),))
-        self._take(exchange.parts, exchange.note)
+        self._use(exchange.parts, exchange.note)
 
     def _take_template(self) -> None:
         """Fill the template of one note that the word before “note” names."""
         template, spec = self.parsed.template, self.recipe.inputs.get("template")
         if template is not None and spec is not None and "path" in self.recipe.inputs:
             self.values["template"] = template.text
-            self._take([template])
+            self._use([template])
 
-    def _take(self, parts: Sequence[Stretch], note: str = "") -> None:
+    def _use(self, parts: Sequence[Stretch], note: str = "") -> None:
         """Mark parts as used, and the name of a note."""
         names = (match for match in self._names if _is_note(match, note))
         self.used += (*parts, *names)
@@ -945,7 +953,7 @@ class Filling:
         return Term("property", not match.negated, ":", name)
 
 
-def _gain(piece: Piece) -> float:
+def _gain(piece: SentencePiece) -> float:
     """Return the worth of the words of a piece that an input explains."""
     return 0.3 + 0.4 * piece.weight if piece.weight else 0.0
 

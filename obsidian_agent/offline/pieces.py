@@ -41,7 +41,7 @@ _JOINTS: Final = ("-", "/", "_")
 _MAX_PIECES: Final = 24
 
 
-class Piece(Stretch, frozen=True):
+class SentencePiece(Stretch, frozen=True):
     """A piece of a sentence; `known` is a name, a condition, a quoted text or a day."""
 
     known: Stretch | None
@@ -65,7 +65,7 @@ class Piece(Stretch, frozen=True):
         return self.match is not None and not (self.match.new or self.match.negated)
 
     @property
-    def place(self) -> Word | None:
+    def preposition(self) -> Word | None:
         """The preposition before it."""
         return next((one for one in self.introducing if one.is_small and not is_filler(one)), None)
 
@@ -108,40 +108,40 @@ def colon_of(parsed: Sentence) -> int:
 def pieces_of(
     parsed: Sentence,
     known: Collection[Stretch],
-    taken: Sequence[Stretch],
+    in_use: Sequence[Stretch],
     cues: frozenset[str],
     colon: int,
-) -> list[Piece]:
+) -> list[SentencePiece]:
     """Return the pieces: those `known`, and the other words.
 
-    `cues` are the stems of words that introduce pieces; `taken` are parts that have a use already.
+    `cues` are the stems of words that introduce pieces; `in_use` are parts that have a use already.
     All words behind the `colon` belong to pieces.
     """
-    cut = _Cut(parsed, known, taken, cues | NOUNS | PREPOSITIONS | _EDGES, colon)
-    return [piece for piece, _ in zip(cut.pieces(), range(_MAX_PIECES), strict=False)]
+    division = _Division(parsed, known, in_use, cues | NOUNS | PREPOSITIONS | _EDGES, colon)
+    return [piece for piece, _ in zip(division.pieces(), range(_MAX_PIECES), strict=False)]
 
 
-class _Cut:
+class _Division:
     def __init__(
         self,
         parsed: Sentence,
         known: Collection[Stretch],
-        taken: Sequence[Stretch],
+        in_use: Sequence[Stretch],
         cues: frozenset[str],
         colon: int,
     ) -> None:
-        self.parsed, self.taken, self.cues, self.colon = parsed, taken, cues, colon
+        self.parsed, self.in_use, self.cues, self.colon = parsed, in_use, cues, colon
         self.spans: list[Stretch] = []
         for part in sorted(known, key=lambda part: (part.start, -part.end)):
             reached = self.spans[-1].end if self.spans else 0
-            is_free = part.start >= reached and not is_within(part, taken)
+            is_free = part.start >= reached and not is_within(part, in_use)
             if is_free and not self._is_label(part):
                 self.spans.append(part)
         self.before: list[Word] = []
         self.run: list[Word] = []
         self.end = 0
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[SentencePiece]:
         """Yield the pieces from the left."""
         parsed, spans = self.parsed, list(reversed(self.spans))
         for number, word in enumerate(parsed.tokens):
@@ -173,12 +173,14 @@ class _Cut:
         for span in reversed(spans):
             yield self._piece(span.start, span.end, span)
 
-    def _flush(self) -> Iterator[Piece]:
+    def _flush(self) -> Iterator[SentencePiece]:
         if self.run:
             yield self._piece(self.run[0].start, self.run[-1].end, None)
             self.run = []
 
-    def _piece(self, start: int, end: int, known: Stretch | None, weight: int = -1) -> Piece:
+    def _piece(
+        self, start: int, end: int, known: Stretch | None, weight: int = -1
+    ) -> SentencePiece:
         parsed = self.parsed
         near: list[Word] = []
         position = start
@@ -198,7 +200,7 @@ class _Cut:
         if is_plain and inside and near[-1].is_small and not JOINED.match(inside[-1].text):
             is_placed = any(word.is_small and not is_filler(word) for word in near)
             weight = 0 if is_placed and inside[-1].senses & NOUNS else weight
-        piece = Piece(
+        piece = SentencePiece(
             start=start,
             end=end,
             text=parsed.text[start:end],
@@ -226,7 +228,7 @@ class _Cut:
             )
             return is_day and bool(word.senses & _OF_DAYS)
         is_capital = bool(number) and self.parsed.text[word.start].isupper()
-        if word == self.parsed.predicate or is_within(word, self.taken):
+        if word == self.parsed.predicate or is_within(word, self.in_use):
             return True
         if word.is_small:
             return not is_capital or begins
