@@ -106,7 +106,7 @@ class Reply:
         }
         PERMISSIONS[asked["id"]] = asked
         tell("permission.asked", **asked)
-        return ANSWERED.get(timeout=20)
+        return ANSWERED.get(timeout=60)
 
 
 def answer(session: str, word: str, rest: str) -> dict[str, Any]:

@@ -241,7 +241,7 @@ def test_nothing_that_a_library_does_at_exit_blocks_it(tmp_path: Path, library: 
     done = subprocess.run(
         [sys.executable, str(tmp_path / "program.py")],
         capture_output=True,
-        timeout=30,
+        timeout=60,
         check=False,
         env={**os.environ, "PYTHONPATH": os.fspath(Path(__file__).parents[2])},
     )

@@ -82,7 +82,7 @@ async def test_a_proposed_plan_is_shown_as_any_and_applied_by_the_key_alone(
         assert "“Claude [bold]” proposes a plan" in driver.transcript()
         assert not (vault / "A.md").exists(), "also where plans of models need no question"
         await driver.press("a")
-        outcome = await asyncio.wait_for(answer, 10)
+        outcome = await asyncio.wait_for(answer, 60)
         assert outcome is not None
         assert (outcome.status, bool(outcome.run_id)) == ("applied", True)
         assert (vault / "A.md").read_text() == "from elsewhere\n"
@@ -119,7 +119,7 @@ async def test_an_app_that_ends_leaves_the_plan_to_the_client(tmp_path: Path) ->
     async with app(tmp_path) as (driver, _, place):
         answer = asked(place, "A.md")
         await shown(driver, "A.md")
-    assert await asyncio.wait_for(answer, 10) is None
+    assert await asyncio.wait_for(answer, 60) is None
     assert await propose(place, ClientProposal("late", plan("B.md"))) is None
 
 

@@ -77,7 +77,6 @@ def test_what_python_refuses_is_refused(source):
     assert caught.value.code == "ARGUMENT_INVALID"
 
 
-@pytest.mark.timeout(60)
 def test_a_pattern_that_would_never_end_is_stopped():
     pattern = compile_pattern("(a|aa)+$", literal=False, case_sensitive=True)
     pattern.seconds_left = 0.2

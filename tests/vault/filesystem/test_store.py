@@ -102,7 +102,6 @@ def test_a_file_that_does_not_tell_its_size(vault: Path) -> None:
         assert refusal(lambda: store.read(at("status"), limit=100)).code == "FILE_TOO_LARGE"
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize("kind", ["fifo", "socket", "folder"])
 def test_special_files_are_refused_at_once(store: VaultStore, build: Build, kind: str) -> None:
     build([[kind, "x.md"], ["link", "l.md", "x.md"]])

@@ -233,7 +233,6 @@ def rounds(attempt: Callable[[int], None], *, least: int, most: int) -> tuple[in
     return won, refused
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("least", [4000, pytest.param(40_000, marks=pytest.mark.soak)])
 def test_no_write_escapes_a_swapping_program(
     handle_store: VaultStore, attacker: Path, least: int
@@ -257,7 +256,6 @@ def test_no_write_escapes_a_swapping_program(
     assert sorted(os.listdir(attacker / "Sub")) == ["n.md"]
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.usefixtures("attacker")
 @pytest.mark.parametrize(
     "swapped",
