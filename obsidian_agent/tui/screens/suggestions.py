@@ -58,6 +58,9 @@ class SuggestionActions(MacroActions):
     _mentionable: tuple[StoredIndex, Mentionable] | None = None
     """The names of the notes, and the state of the index that they are from."""
     _is_searching = False
+    _is_completing = False
+    _unmatched = ""
+    """The typed mention that no name matches, nor any that it begins."""
     _seen_text = ""
 
     def suggest_completions(self) -> None:
@@ -84,7 +87,7 @@ class SuggestionActions(MacroActions):
         if suggestions:
             chat.suggestions.offer(suggestions, before)
         elif "@" in before:
-            self._suggest_mentions(before)
+            self._suggest_mentions()
         else:
             chat.suggestions.offer([])
 
@@ -121,6 +124,7 @@ class SuggestionActions(MacroActions):
         """Return the names of the vault, read again after some time."""
         if self._names is None or time.monotonic() - self._names_read_at > NAMES_MAX_AGE:
             self._names = await asyncio.to_thread(self._load_names)
+            self._unmatched = ""
             self._names_read_at = time.monotonic()
         return self._names
 
@@ -142,8 +146,26 @@ class SuggestionActions(MacroActions):
             tuple(f"{verb} " for verb, _ in verbs.most_common()),
         )
 
-    @work(group="mention", exclusive=True, exit_on_error=False)
-    async def _suggest_mentions(self, before: str) -> None:
+    def _suggest_mentions(self) -> None:
+        if not self._is_completing:
+            self._is_completing = True
+            self._keep_completing()
+
+    @work(group="mention", exit_on_error=False)
+    async def _keep_completing(self) -> None:
+        """Complete the mention before the cursor until the displayed names are those of the text.
+
+        A search cannot be stopped: one for each key would slow down the keys.
+        """
+        completed = None
+        try:
+            while (before := self.panes.chat.prompt.before_cursor) != completed and "@" in before:
+                await self._complete_mention(before)
+                completed = before
+        finally:
+            self._is_completing = False
+
+    async def _complete_mention(self, before: str) -> None:
         from obsidian_agent.agent.context import typed_mention
 
         typed = typed_mention(before)
@@ -153,7 +175,10 @@ class SuggestionActions(MacroActions):
             return
         resources = self._resources(before, typed)
         names = (await self._read_names()).mentionable
-        matches = await asyncio.to_thread(names.complete, typed, MAX_SUGGESTIONS)
+        matches: tuple[MentionCompletion, ...] = ()
+        if not self._unmatched or not typed.startswith(self._unmatched):
+            matches = await asyncio.to_thread(names.complete, typed, MAX_SUGGESTIONS)
+            self._unmatched = "" if matches else typed
         matches = matches[: MAX_SUGGESTIONS - min(len(resources), MIN_RESOURCES)]
         matches = (*matches, *resources)[:MAX_SUGGESTIONS]
         if self.panes.chat.prompt.before_cursor != before:
