@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.health.conflict_marks import has_conflicts
-from obsidian_agent.health.names import is_date, is_day, period
+from obsidian_agent.health.names import is_date, is_day, period, without_id
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.health.texts import SIMILAR, is_empty, words_of
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_block
@@ -34,7 +34,6 @@ from obsidian_agent.vault.paths.path import VaultPath
 _WORD: Final = re.compile(r"\w+")
 _STRUCTURE: Final = re.compile(r"(?m)^[ \t]*(?:#{1,6}[ \t].*|[-*+][ \t]*(?:\[.\])?[ \t]*|---+|>)$")
 _NUMBERS: Final = re.compile(r"\d+")
-_ID: Final = re.compile(r"\A\d{12}(?:\d\d)?[\s_-]+")
 _IN_BRACKETS: Final = re.compile(r"[ \t]*\([^()]*\)\Z")
 _NAMED_AS_COPY: Final = re.compile(
     r"\)\Z|\b(?:copy|copie|copia|cópia|kopi[ea]?|копия)\b", re.IGNORECASE
@@ -260,8 +259,7 @@ def _are_periods(notes: Sequence[VaultPath]) -> bool:
 
 
 def _name_words(note: VaultPath) -> tuple[str, ...]:
-    """Return the words of a note's name, without an id of the minute it was written in."""
-    return tuple(_WORD.findall(_ID.sub("", note.stem).casefold()))
+    return tuple(_WORD.findall(without_id(note.stem).casefold()))
 
 
 def _may_be_versions(first: VaultPath, second: VaultPath) -> bool:

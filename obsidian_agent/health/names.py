@@ -18,6 +18,7 @@ _PERIOD: Final = (
 
 _PERIOD_WITHIN: Final = re.compile(rf"(?<!\d)(?:{_PERIOD})(?!\d)")
 _DATE: Final = re.compile(rf"{_PERIOD}|\d+")
+_ID: Final = re.compile(r"\A\d{12}(?:\d\d)?[\s_-]+")
 _ACCENTS: Final = re.compile(r"(?<=[A-Za-z])[\u0300-\u036f]+")
 """Of other scripts, marks make other letters."""
 _STROKES: Final = str.maketrans("łøđŁØĐ", "lodLOD")
@@ -51,6 +52,11 @@ def names_also(name: str, other: str) -> bool:
     """Return whether a name is longer than one in it: "Copy of Plan", "Plan (old)" and "Plan"."""
     pattern = rf"(?<!\w){re.escape(other.casefold())}(?!\w)"
     return len(name) > len(other) and re.search(pattern, name.casefold()) is not None
+
+
+def without_id(name: str) -> str:
+    """Return a name without the minute or second before it, which many take as an id."""
+    return _ID.sub("", name)
 
 
 def is_day(text: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from obsidian_agent.errors import Problem
-from obsidian_agent.health.names import has_placeholder
+from obsidian_agent.health.names import has_placeholder, without_id
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.index.digest import BLANKS, BOM, MIN_PROSE, body_of, body_start
 from obsidian_agent.vault.links.spelling import spelling_key
@@ -27,7 +27,7 @@ def is_empty(data: bytes, name: str, properties: Mapping[str, Any]) -> bool:
         if heading is None:
             return False
         text = (heading["text"] or b"").decode("utf-8", "replace")
-        if text and spelling_key(text) != spelling_key(name):
+        if text and spelling_key(text) not in map(spelling_key, (name, without_id(name))):
             return False
     if properties:
         return all(value in (None, "", []) for value in properties.values())

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
-from obsidian_agent.health.names import has_date, is_date, names_also
+from obsidian_agent.health.names import has_date, is_date, names_also, without_id
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.health.texts import TITLE, is_empty
 from obsidian_agent.vault.links.mentions import mention_pattern, with_links
@@ -176,7 +176,8 @@ class _Mentions:
         names = []
         for note in self._survey.notes:
             title = TITLE.search(self._unlinked.get(note, ""))
-            texts = [note.stem, *self._survey.facts[note].aliases, *([title[1]] if title else ())]
+            texts = [note.stem, without_id(note.stem), *self._survey.facts[note].aliases]
+            texts += [title[1]] if title else []
             for text in dict.fromkeys(text.strip() for text in texts):
                 if _is_specific(text):
                     names.append(_Name(note, text, text.lower()))

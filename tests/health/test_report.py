@@ -338,6 +338,17 @@ def test_of_notes_with_one_name_that_are_equally_near_obsidian_may_open_each(
     assert "Obsidian opens X/Plan.md or Y/Plan.md" in finding.text
 
 
+def test_a_name_behind_an_id_is_a_name_too(found: Examine) -> None:
+    files = {
+        "A.md": f"{PROSE} On the salt road.",
+        "202401020132 Salt road.md": "# Salt road",
+        "B.md": "[[202401020132 Salt road]]",
+    }
+    unlinked, empty = found(files)
+    assert (empty.kind, empty.path) == ("empty-note", "202401020132 Salt road.md")
+    assert unlinked.evidence == "mentions 202401020132 Salt road.md"
+
+
 def test_unlinked_notes_come_with_the_mentions_of_their_names(found: Examine) -> None:
     files = {
         "Graph theory.md": PROSE,
