@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from obsidian_agent.cli.exits import Exit
-from obsidian_agent.cli.output import Output, progress
+from obsidian_agent.cli.output import Output, Stream, progress
 from obsidian_agent.cli.parser import Commands, UsageError
 from obsidian_agent.cli.session_factory import open_vault, parse_now
 
@@ -84,7 +84,9 @@ def health_command(options: argparse.Namespace, out: Output) -> Exit:
         checkup = health.examine(view, now, only=kinds, progress=show)
     report = checkup.report
     if out.as_json:
-        out.document(report.to_json())
+        findings = Stream(finding.to_json() for finding in report.findings)
+        document = {"findings": findings if report.findings else []}
+        out.document(document | {"counts": report.counts, "ignored": len(report.ignored)})
     if options.plan:
         _write_plan(report, options.plan, out)
     is_listed = options.all or options.only

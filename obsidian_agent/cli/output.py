@@ -49,6 +49,21 @@ class Stream(list[Any]):
         return iter(self._items)
 
 
+def _pieces(document: dict[str, Any], encoder: json.JSONEncoder) -> Iterator[str]:
+    """Yield a document as JSON. Whole items are encoded much faster than `iterencode` does it."""
+    separator = "{"
+    for name, value in document.items():
+        yield f"{separator}{encoder.encode(name)}: "
+        separator = ", "
+        if not isinstance(value, Stream):
+            yield encoder.encode(value)
+            continue
+        for position, item in enumerate(value):
+            yield f"{', ' if position else '['}{encoder.encode(item)}"
+        yield "]"
+    yield "}" if document else "{}"
+
+
 class Output(Struct, frozen=True):
     """The output of a command. With `as_json` standard output gets a single document only."""
 
@@ -59,13 +74,10 @@ class Output(Struct, frozen=True):
 
     def document(self, document: Any) -> None:
         """Write the command's JSON document, and the items of a `Stream` in it one at a time."""
-        encoder = json.JSONEncoder(
-            ensure_ascii=False, indent=2 if sys.stdout is not None and sys.stdout.isatty() else None
-        )
-        streams = isinstance(document, dict) and any(
-            isinstance(value, Stream) for value in document.values()
-        )
-        pieces = encoder.iterencode(document) if streams else iter([encoder.encode(document)])
+        on_screen = sys.stdout is not None and sys.stdout.isatty()
+        encoder = json.JSONEncoder(ensure_ascii=False, indent=2 if on_screen else None)
+        is_plain = isinstance(document, dict) and not on_screen
+        pieces = _pieces(document, encoder) if is_plain else encoder.iterencode(document)
         while text := "".join(islice(pieces, _PIECES)):
             _write(_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
         _write("\n")

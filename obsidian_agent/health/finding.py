@@ -111,11 +111,6 @@ class HealthReport(Struct, frozen=True):
         counted = Counter(finding.kind for finding in self.findings)
         return {kind: counted[kind] for kind in KINDS if counted[kind]}
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as `health --json` prints it."""
-        findings = [finding.to_json() for finding in self.findings]
-        return {"findings": findings, "counts": self.counts, "ignored": len(self.ignored)}
-
 
 def in_order(findings: Sequence[HealthFinding]) -> tuple[HealthFinding, ...]:
     """Return findings sorted by kind, path and line."""
