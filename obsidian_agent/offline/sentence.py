@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final
 
 from msgspec import Struct
@@ -49,6 +49,8 @@ from obsidian_agent.vault.text import decode
 
 _MAX_NAME_WORDS: Final = 12
 _MAX_PART_WORDS: Final = 4
+_MAX_NAMES: Final = 60
+"""Names of a sentence that are read; one with more is a pasted list."""
 _MAX_GAP: Final = 4
 """Words before a day among which one means a daily note."""
 _DIARY: Final = frozenset({"note", "daily"})
@@ -82,9 +84,9 @@ _RELATIVE: Final = frozenset({"that", "which", "who", "qui", "que", "che", "die"
 """The words before the verb of a clause that describes something: “notes that should …”."""
 _ASKING: Final = frozenset({"which", "what", "count"})
 """The senses of the first word of a question."""
+_MAX_VALUE_WORDS: Final = 4
 _MIN_INFLECTED: Final = 5
 """Characters of a word that can be another form of a name."""
-_MAX_VALUE_WORDS: Final = 4
 
 _NAME_WORD: Final = unicode_expression(
     rf"(?V1)#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{SCRIPTS}]]+(?:['’]\p{{L}}+)?"
@@ -103,7 +105,6 @@ _NUMBERED: Final = unicode_expression(
     rf"(?![[\w/-]--[{SCRIPTS}]])"
 )
 _STOP: Final = unicode_expression(f"[,;.!?()\n{QUOTED_CHARACTER}]")
-_SENTENCE_END: Final = unicode_expression(r"[;!?.](?=\s|$)|\n|[。；！？]")
 _DATE: Final = unicode_expression(r"\d{4}-\d{2}-\d{2}")
 _SIGN: Final = unicode_expression(r"\s*([<>]=?)\s*")
 
@@ -300,13 +301,13 @@ class Sentence(Struct, frozen=True, dict=True):
             for match in names_in(self.bare, names, self.common)
             if not (match.text.isdecimal() and self._or_more(match))
         )
-        others = (*_new(self.bare, names), *self._daily_notes(), *self._labelled())
-        for match in (*others, *_numbered(self.bare, names)):
+        others = (*self._daily_notes(), *self._labelled(), *_new(self.bare, names))
+        for match in islice((*others, *_numbered(self.bare, names)), _MAX_NAMES):
             if not any(match.start < other.end and other.start < match.end for other in matches):
                 matches.append(match)
         for match in self._misspelled(matches):
             matches = [one for one in matches if not is_within(one, [match])] + [match]
-        return tuple(sorted(matches, key=lambda match: match.start))
+        return tuple(sorted(matches, key=lambda match: match.start)[:_MAX_NAMES])
 
     def _misspelled(self, known: Sequence[NameMatch]) -> Iterator[NameMatch]:
         """Yield the words that are like only one name: “Kitchen renovtion”, longest first."""
@@ -518,22 +519,13 @@ class Sentence(Struct, frozen=True, dict=True):
             for match in self._in_context
             if not is_within(match, (*self.conditions, *self._shadows()))
         )
-        return tuple(
-            self._with_rest(self._with_value(match)) for match in narrowed if match is not None
-        )
+        return tuple(self._with_value(match) for match in narrowed if match is not None)
 
     @cached_property
     def texts(self) -> tuple[Stretch, ...]:
         """The quoted texts that may be written: those in no condition."""
         owned = [match for match in self._in_context if match.bound or match.negated]
         return tuple(quote for quote in self.quotes if not is_within(quote, owned))
-
-    @cached_property
-    def end(self) -> int:
-        """The end of the first sentence with a name; those after it say what else holds."""
-        start = min((match.end for match in self.names), default=0)
-        match = _SENTENCE_END.search(self.bare, start)
-        return match.start() if match else len(self.bare)
 
     # --- the words around a part ---
 
@@ -914,17 +906,6 @@ class Sentence(Struct, frozen=True, dict=True):
                 whole = self.text[match.start : last.end]
                 return replace(match, end=last.end, text=whole, names=tuple(values), bound=True)
         return match
-
-    def _with_rest(self, match: NameMatch) -> NameMatch:
-        """Return a new path with the words after it that mean nothing: “to Projects/Rye bread”."""
-        end = match.end
-        for word in self.between(end, len(self.bare)) if match.new and "/" in match.text else ():
-            is_next = self.bare[end : word.start] == " " and len(word.senses) == 1
-            if not is_next or word.is_small or is_within(word, (*self._in_context, *self.days)):
-                break
-            end = word.end
-        is_longer = end > match.end
-        return replace(match, end=end, text=self.text[match.start : end]) if is_longer else match
 
 
 def without_assurances(text: str) -> str:
