@@ -5,13 +5,14 @@ Front ends `match` on an event and end in `assert_never`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct, field
 
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
 from obsidian_agent.errors import Problem
+from obsidian_agent.expression import expression
 from obsidian_agent.journal.records import Effects as Effects
 from obsidian_agent.journal.records import StepOutcome
 from obsidian_agent.plan.model import ActionPlan
@@ -19,6 +20,9 @@ from obsidian_agent.plan.result import Preview, Timings
 
 RunStatus = Literal["done", "failed", "stopped", "cancelled", "conflict", "refused", "recovered"]
 Outcome = Literal["done", "refused", "error", "needs-input"]
+
+_LISTED = expression(r"(?m)^[ \t]*(?:[-*]|\d+\.)[ \t].*")
+_LINK = expression(r"\[\[([^\]|#]+)")
 
 
 class ExecutionResult(Struct, frozen=True, kw_only=True):
@@ -64,6 +68,13 @@ class PlanningRetry(Struct, frozen=True):
     attempt: int
     attempts: int
     problems: tuple[Problem, ...]
+
+
+def unlisted(text: str, sources: Sequence[str]) -> tuple[str, ...]:
+    """Return the sources of an answer that no item of a list in its text links to."""
+    targets = {target for item in _LISTED.findall(text) for target in _LINK.findall(item)}
+    names = ((source, source.removesuffix(".md")) for source in sources)
+    return tuple(source for source, name in names if not targets & {name, name.rpartition("/")[2]})
 
 
 class Answer(Struct, frozen=True):

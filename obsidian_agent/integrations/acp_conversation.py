@@ -61,6 +61,7 @@ from obsidian_agent.agent.events import (
     ToolCallFinished,
     ToolCallStarted,
     TurnFailed,
+    unlisted,
 )
 from obsidian_agent.agent.failures import explain
 from obsidian_agent.agent.findings import findings
@@ -363,8 +364,8 @@ class EditorConversation:
                 await self._send(
                     update_agent_message_text(f"{self._streamed.rest(event.text)}\n\n")
                 )
-                if event.sources:
-                    names = ", ".join(safe_line(path, 100) for path in event.sources)
+                if sources := unlisted(event.text, event.sources):
+                    names = ", ".join(safe_line(path, 100) for path in sources)
                     await self.write(f"Sources: {names}")
             case NeedsInput():
                 await self._ask(event)

@@ -33,6 +33,8 @@ NUMBERS: Final = {"a": 1, "an": 1} | {
         ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 1
     )
 }
+FEASTS: Final = {"christma": (12, 25), "halloween": (10, 31)}
+"""The month and day of feasts, by the senses of the words for them."""
 _MAX_WORDS: Final = 6
 _MONTH: Final = "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in MONTHS)
 _COUNT: Final = r"\d{1,4}|" + "|".join(NUMBERS)
@@ -137,6 +139,16 @@ def days(text: str, today: date) -> Iterator[Stretch]:
                 reached = last.end()
                 yield Stretch(first.start(), reached, day.isoformat())
                 break
+
+
+def feast(word: Word, today: date) -> Stretch | None:
+    """Return the next day of the feast that a word means, or None."""
+    day = next((day for sense, day in FEASTS.items() if sense in word.senses), None)
+    if day is None:
+        return None
+    first = date(today.year, *day)
+    first = first if first >= today else first.replace(year=today.year + 1)
+    return Stretch(word.start, word.end, first.isoformat())
 
 
 def parse_day(text: str, today: date) -> date | None:

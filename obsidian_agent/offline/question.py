@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.expression import expression, unicode_expression
-from obsidian_agent.offline.days import Period
+from obsidian_agent.offline.days import FEASTS, Period, feast
 from obsidian_agent.offline.filling import Filling
 from obsidian_agent.offline.names import Name, NameKind
 from obsidian_agent.offline.note_set import Key, NoteSet, Op, Term, note_name, plain
@@ -74,9 +74,12 @@ _ORDERS: Final[tuple[tuple[str, Order], ...]] = (
     ("longest", "longest"),
     ("shortest", "shortest"),
 )
+_RECENT: Final = frozenset({"recently", "next"})
 _NEVER_MISSING: Final = frozenset({"note", "task", "link", "backlink", "tag"})
 """The senses of words that are no part of a property's name."""
 _LINKS: Final = frozenset({"link", "backlink", "mention"})
+_PASSIVE: Final = ("ed", "verlinkt", "erwähnt", "é", "ée", "és", "ées", "ado", "ada", "ato", "ata")
+"""The endings of the words for links that lead to what they stand behind: “is X linked”."""
 _YES_NO: Final = (
     "is are do does did has have were any anything gibt habe hay existe tengo y il c ci есть ho"
 )
@@ -106,6 +109,9 @@ _MEASURING: Final = MEASURED.union(*(senses for senses, _ in MEASURES)) - {"coun
 _LENGTHS: Final = frozenset({"duration", "page"})
 _DENIED: Final = unicode_expression("没有?|还没|不")
 _TO_DO: Final = ("to do", "zu tun", "zu erledigen", "à faire", "por hacer", "da fare", "a fazer")
+_TO_DO_WORDS: Final = "do tun machen erledigen faire hacer fare fazer сделать делать 做 する"
+_DOING: Final = frozenset(_TO_DO_WORDS.split())
+"""The words behind “must” that ask for tasks."""
 _ALIKE: Final = 60
 """The similarity, in percent, of a word to the property that it means: “ausgesät”, aussaat."""
 _UNUSED: Final = 2
@@ -207,6 +213,28 @@ def of_form(kind: QuestionKind | None, values: Mapping[str, Any]) -> Question:
     return Question(notes=notes, query=query)
 
 
+def form_of(question: Question) -> tuple[str, dict[str, Any]]:
+    """Return the recipe whose form asks a question, or one close to it, with its values."""
+    notes, name = question.notes, "find-notes"
+    values: dict[str, Any] = {}
+    match question.query:
+        case NoteQuery("newest"):
+            name = "recent-notes"
+        case NoteQuery("longest" | "words"):
+            name = "count-words"
+        case PropertyQuery(own, "values"):
+            notes = _and(notes, Term("property", None, "has", own))
+        case PropertyQuery(own, measure):
+            name, values = "numbers-of-notes", {"property": own, "measure": measure}
+        case TaskQuery(status, after, before, tag):
+            name = "find-tasks"
+            values = {"status": status, "after": after, "before": before, "tag": tag}
+        case _:
+            pass
+    known = {key: value for key, value in values.items() if value is not None}
+    return name, known | ({"notes": notes} if notes.terms else {})
+
+
 def read_question(parsed: Sentence) -> Question | None:
     """Return the question that a sentence asks, or None if it names nothing of the vault."""
     return _Reading(parsed).question()
@@ -306,7 +334,7 @@ class _Reading:
             measuring = (word for word in self.free if word.senses & _MEASURING)
             self.unused += [word for word in measuring if not is_within(word, self.used)]
         self._add_texts(query)
-        if isinstance(query, NoteQuery) and self.notes.terms:
+        if isinstance(query, NoteQuery):
             self._add_unknown()
         unused = tuple(self._phrases())
         limits = any(word.negates or not word.text.isalpha() for word in self.unused)
@@ -316,6 +344,9 @@ class _Reading:
             return None
         if isinstance(query, NoteQuery) and not self._describes(query, unused):
             return None
+        keys = {term.key for term in self.notes.terms}
+        if isinstance(query, DayQuery) and unused and keys <= {"folder", "tag", "property"}:
+            return None  # “when is the dress rehearsal” is no day of any rehearsal
         # A name that no note has would be passed over: “how many hours for Xyz”.
         if isinstance(query, PropertyQuery) and unused and not self.notes.terms:
             return None
@@ -354,7 +385,7 @@ class _Reading:
         """
         find = self.around.names
         for word in list(self.unused):
-            if len(word.senses) > 1 or word.negates:
+            if len(word.senses - FEASTS.keys()) > 1 or word.negates:
                 continue
             bare = stem(word.text)
             other = [f"{word.text}s"] if bare == word.text else [bare]
@@ -381,8 +412,12 @@ class _Reading:
             value = self.parsed.after(owner.end) if owner is not None else None
             if owner is None or value is None or value not in self.free or value.is_small:
                 continue
-            is_beside = self.parsed.bare[owner.end : value.start] == " "
-            if is_beside and not value.senses & {"task", "note", "befor", "sinc"}:
+            if self._is_beside(owner, value) and not value.senses & {
+                "task",
+                "note",
+                "befor",
+                "sinc",
+            }:
                 text = self.parsed.text[value.start : value.end]
                 new = Term("property", plain(text), ":", term.property)
                 self.notes = NoteSet(tuple(new if one is term else one for one in self.notes.terms))
@@ -420,7 +455,8 @@ class _Reading:
             return
         elif path is not None and match is not None and len(self.notes.terms) == 1:
             cue = self.parsed.cue(match.start)
-            is_source = match.end <= link.start and not JOINED.match(link.text)
+            is_passive = link.text.endswith(_PASSIVE)
+            is_source = match.end <= link.start and not (is_passive or JOINED.match(link.text))
             # “Mentioned in X”, “linked from X”
             is_source |= cue is not None and bool(cue.senses & {"in", "from"})
             key: Key = "linked-from" if is_source else "links-to"
@@ -522,8 +558,8 @@ class _Reading:
                 self.notes = _and(self.notes, Term("property", value, ":", name))
                 self._use_all(self.free)
                 return
-        for sense in ("done", "open"):
-            spoken = [word for word in self.free if sense in word.senses]
+        for sense, senses in (("done", {"done"}), ("open", {"left"})):
+            spoken = [word for word in self.free if word.senses & senses or word.text == sense]
             meant = {
                 (name, value)
                 for properties in (self._facts() if spoken else ())
@@ -559,12 +595,16 @@ class _Reading:
         noun = next((word for word in self.free if "task" in word.senses), None)
         denied = [word for word in self.unused if word.negates]
         undone = any("done" in word.senses for word in free) and bool(denied)
-        is_open = any("open" in word.senses for word in free[1:])
+        is_open = any("left" in word.senses or word.text == "open" for word in free[1:])
         is_to_do = any(text in self.parsed.bare.casefold() for text in _TO_DO)
+        must = next((word for word in self.parsed.tokens if "should" in word.senses), None)
+        is_to_do |= must is not None and any(
+            word.text in _DOING and word != must for word in self.parsed.tokens
+        )
         if noun is None and not (is_late or is_due or undone or is_open or is_to_do):
             return None
         years = (one for one in self.free if one.text.isdecimal() and int(one.text[:5]) in _YEARS)
-        values = [*self.parsed.days, *self.parsed.periods, *years]
+        values = [*self.parsed.days, *self.parsed.periods, *self._feasts(), *years]
         dated = [one for one in values if not is_within(one, self.parsed.conditions)]
         if noun is not None and not (is_late or is_due or dated) and self._owns(noun):
             self.notes = _and(self.notes, Term("tasks", self._status(), negated=bool(denied)))
@@ -572,7 +612,7 @@ class _Reading:
             return None
         if (
             noun is None
-            and not (is_late or is_due)
+            and not (is_late or is_due or is_to_do)
             and ("note" in self.senses or any(not word.negates for word in self.unused))
         ):
             return None  # “which projects are not finished”
@@ -593,7 +633,7 @@ class _Reading:
             is_dated = undone or not denied
         if undone or is_dated is False:
             self._use_all(denied)
-        status = "open" if undone else self._status()
+        status = "open" if undone or is_to_do else self._status()
         return TaskQuery(status=status, after=after, before=before, is_dated=is_dated)
 
     def _status(self) -> Literal["open", "done", "all"]:
@@ -601,6 +641,13 @@ class _Reading:
             return "done"
         is_all = any("all" in word.senses for word in self.free)
         return "all" if is_all and "open" not in self.senses else "open"
+
+    def _feasts(self) -> Iterator[Stretch]:
+        """Yield the known feasts behind a comparison: “before Christmas”."""
+        for word in self.free:
+            day = feast(word, self.today)
+            if day is not None and self.parsed.comparison(day).op is not None:
+                yield day
 
     def _owns(self, noun: Word) -> bool:
         """Return True if notes have the tasks: “which projects have open tasks”."""
@@ -732,7 +779,11 @@ class _Reading:
                 noun = self.parsed.after(word.end)
                 if noun is not None and noun.senses & {"date", "number", "name"}:
                     self._use(noun)  # “warranty date”
-                return parts[0] if len(parts) == 1 or best is None else str(best[0])
+                name = parts[0] if len(parts) == 1 or best is None else str(best[0])
+                own = senses_of(folded(_PARTS.split(name)[0]))
+                # “Their last appointment” is the property `last_appointment`.
+                self._use_all(one for one in self.free if one.senses & own & _RECENT)
+                return name
         return None
 
     # --- days ---
@@ -746,7 +797,7 @@ class _Reading:
         self.notes = NoteSet(tuple(term for term in self.notes.terms if term not in terms))
         covered = (*(one for one in self.parsed.conditions if one not in dated), *self.names)
         self.used = [part for part in self.used if part not in dated]
-        for value in (*self.parsed.days, *self.parsed.periods, *numbers):
+        for value in (*self.parsed.days, *self.parsed.periods, *self._feasts(), *numbers):
             if is_within(value, covered) or is_within(value, self.used):
                 continue
             if self.parsed.text[value.start : value.end].casefold() == "now":
@@ -824,7 +875,9 @@ class _Reading:
     def _order(self) -> Order | None:
         if "link" in self.senses and self.senses & {"most", "more", "highest"}:
             return "most linked"
-        return next((order for word, order in _ORDERS if word in self.senses), None)
+        left = (word.senses for word in self.free if not is_within(word, self.used))
+        senses = frozenset[str]().union(*left)
+        return next((order for word, order in _ORDERS if word in senses), None)
 
     # --- texts ---
 
@@ -850,17 +903,26 @@ class _Reading:
                 self._use(word)
 
     def _add_unknown(self) -> None:
-        """Add a property and value that no note has: “have status active”."""
-        for name, value in pairwise(list(self.unused)):
+        """Add a tag, or a property and value, that no note has: “have status active”."""
+        for word in list(self.unused):
+            before = self.parsed.between(0, word.start)[-1:]
+            is_tag = bool(before) and "tag" in before[0].senses
+            if is_tag and before[0] in self.free and self._is_beside(before[0], word):
+                self.notes = _and(self.notes, Term("tag", word.text))
+                self._use_all((*before, word))
+        for name, value in pairwise(list(self.unused) if self.notes.terms else ()):
             before = self.parsed.between(0, name.start)[-1:]
             is_had = bool(before) and bool(before[0].senses & _HAVING) and not name.negates
-            if is_had and self.parsed.bare[name.end : value.start] == " ":
+            if is_had and self._is_beside(name, value):
                 text = self.parsed.text[value.start : value.end]
                 term = Term("property", plain(text), ":", name.text)
                 self.notes = _and(self.notes, term)
                 self._use(name)
                 self._use(value)
                 return
+
+    def _is_beside(self, first: Stretch, second: Stretch) -> bool:
+        return self.parsed.bare[first.end : second.start] == " "
 
     def _use_all(self, parts: Iterable[Stretch]) -> None:
         for part in parts:

@@ -14,11 +14,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from obsidian_agent.agent.events import Answer, Emit, NeedsInput, PlanningResult
+from obsidian_agent.offline.recipe import MAX_SUGGESTIONS
 from obsidian_agent.offline.words import QUESTION_MARKS, tokens, words
 from obsidian_agent.services.offline_planner import OfflinePlanner, OfflineTurn
 from obsidian_agent.vault.index.stop_words import STOP_WORDS
 
 if TYPE_CHECKING:
+    from obsidian_agent.agent.events import Candidate
     from obsidian_agent.agent.planner import PlanRequest
     from obsidian_agent.offline.question import Question
     from obsidian_agent.offline.search import RecipeSuggestion
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 LIKELY: Final = 2.0
 """Score from which a recipe is meant, and not only named by a common word."""
 
+_QUESTION_WORDS: Final = frozenset(
+    {"which", "what", "when", "who", "whom", "where", "how", "why", "count"}
+)
+"""The senses of the first word of a question without a question mark."""
 _HOW_TO_PICK: Final = "Send its number, or add --pick on the command line."
 
 
@@ -60,28 +66,69 @@ class AnsweringPlanner(Struct, frozen=True):
         if number.isdecimal() and asked_last:
             return answer(self.offline, replace(request, message=asked_last[0], pick=int(number)))
         asked_last.clear()
-        verdict = self.offline.decide(request)
+        turn = self.offline.turn(request)
+        verdict = self.offline.apply_pick(request, turn.verdict())
         if not isinstance(verdict, NeedsInput) or request.pick is not None:
             return verdict
-        question = self.offline.turn(request).question
-        is_query = question is not None and question.is_certain and not self._is_order(request)
-        is_asked = request.message.rstrip().endswith(QUESTION_MARKS)
-        if not is_query and (not is_asked or _is_instruction(self.offline, request)):
+        if not _is_answered(turn):
             return verdict
         answered = answer(self.offline, request)
         if isinstance(answered, Answer) and answered.text.endswith(_HOW_TO_PICK):
             asked_last.append(request.message)
         # Without a question mark, no note at all hints at an instruction.
-        is_answer = isinstance(answered, Answer) and bool(is_asked or answered.sources)
+        is_answer = isinstance(answered, Answer) and bool(_asks(turn) or answered.sources)
         return answered if is_answer else verdict
 
-    def _is_order(self, request: PlanRequest) -> bool:
-        """Return whether a message begins like an action, or states what should become of notes."""
-        titles = (one.title for one in self.offline.recipes() if one.answer is None)
-        verbs = {words(title)[0] for title in titles if words(title)}
-        spoken = tokens(request.message)
-        is_wish = any(word.senses & {"should", "get"} for word in spoken)
-        return is_wish or (bool(spoken) and not verbs.isdisjoint(spoken[0].senses))
+
+def suggestions(planner: OfflinePlanner, request: PlanRequest) -> tuple[Candidate, ...]:
+    """Return the likely actions of a message that is being typed, best first.
+
+    If it would be answered, the form of the answered question comes first, then other questions.
+    """
+    turn = planner.turn(request)
+    if not isinstance(turn.verdict(), NeedsInput) or not _is_answered(turn):
+        return turn.candidates
+    first = turn.of_question
+    others = [
+        candidate
+        for candidate in planner.turn(request, questions=True).candidates
+        if first is None or (candidate.recipe, candidate.values) != (first.recipe, first.values)
+    ]
+    return (*((first,) if first is not None else ()), *others)[:MAX_SUGGESTIONS]
+
+
+def _is_answered(turn: OfflineTurn) -> bool:
+    """Return whether a message is a question rather than an instruction."""
+    question = turn.question
+    is_query = question is not None and question.is_certain and not _is_order(turn)
+    return is_query or (_asks(turn) and not _is_instruction(turn.planner, turn.request))
+
+
+def _asks(turn: OfflineTurn) -> bool:
+    """Return whether a message ends with a question mark or begins with a question word."""
+    first = next(iter(tokens(turn.request.message)), None)
+    is_marked = turn.request.message.rstrip().endswith(QUESTION_MARKS)
+    is_worded = first is not None and bool((first.senses | {first.text}) & _QUESTION_WORDS)
+    return is_marked or (is_worded and not _is_wish(turn))
+
+
+def _is_wish(turn: OfflineTurn) -> bool:
+    """Return whether a message states what should become of notes, and asks for no tasks."""
+    # Lazy: instructions and exact examples do not need it.
+    from obsidian_agent.offline.question import TaskQuery
+
+    is_about_tasks = turn.question is not None and isinstance(turn.question.query, TaskQuery)
+    spoken = tokens(turn.request.message)
+    return not is_about_tasks and any(word.senses & {"should", "get"} for word in spoken)
+
+
+def _is_order(turn: OfflineTurn) -> bool:
+    """Return whether a message begins like an action, or states what should become of notes."""
+    titles = (one.title for one in turn.planner.recipes() if one.answer is None)
+    verbs = {words(title)[0] for title in titles if words(title)}
+    first = next(iter(tokens(turn.request.message)), None)
+    is_verb = first is not None and not verbs.isdisjoint(first.senses)
+    return _is_wish(turn) or (is_verb and not _asks(turn))
 
 
 def answer(planner: OfflinePlanner, request: PlanRequest) -> PlanningResult:
@@ -110,9 +157,7 @@ def answer(planner: OfflinePlanner, request: PlanRequest) -> PlanningResult:
     doubtful = _answered(turn, question) if question is not None else None
     if doubtful is not None and doubtful.sources:
         return doubtful
-    templates = request.context.notes.templates
-    passages = from_passages(planner.view(), request.message, templates)
-    return passages or doubtful or verdict
+    return from_passages(turn.around, request.message) or doubtful or verdict
 
 
 def _answered(turn: OfflineTurn, question: Question) -> Answer:
@@ -120,7 +165,7 @@ def _answered(turn: OfflineTurn, question: Question) -> Answer:
     from obsidian_agent.services.question_answer import answer_question
 
     answered = answer_question(question, turn.around)
-    if question.is_certain:
+    if question.is_certain and answered.sources:
         return answered
     unused = " and ".join(f"“{text}”" for text in question.unused)
     others = [
@@ -129,11 +174,21 @@ def _answered(turn: OfflineTurn, question: Question) -> Answer:
         if other.values and not other.missing and len(other.unused) <= len(question.unused)
         if question.notes.query() not in other.values.values()
         if not other.title.endswith(f": {question.notes.text()}")
+        if answered.sources or _finds(turn, other)
     ]
-    lines = [answered.text, "", f"Not used: {unused}."]
+    lines = [answered.text]
+    if unused:
+        lines += ["", f"Not used: {unused}."]
     if others:
         lines += ["", f"Or did you mean: {'; '.join(others)}? {_HOW_TO_PICK}"]
     return replace(answered, text="\n".join(lines))
+
+
+def _finds(turn: OfflineTurn, candidate: Candidate) -> bool:
+    """Return whether a reading that answers finds something."""
+    recipe = next(recipe for recipe in turn.recipes if recipe.name == candidate.recipe)
+    answered = turn.propose(recipe, candidate.values) if recipe.answer is not None else None
+    return isinstance(answered, Answer) and bool(answered.sources)
 
 
 def _is_instruction(planner: OfflinePlanner, request: PlanRequest) -> bool:

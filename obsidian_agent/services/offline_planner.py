@@ -256,6 +256,18 @@ class OfflineTurn(Struct, frozen=True, dict=True):
         )
 
     @property
+    def of_question(self) -> Candidate | None:
+        """The form that asks the question of the message, or None."""
+        from obsidian_agent.offline.question import form_of
+
+        if self.question is None:
+            return None
+        name, values = form_of(self.question)
+        recipe = next(recipe for recipe in self.recipes if recipe.name == name)
+        candidate = self._candidate(recipe, values)
+        return None if candidate.missing else candidate
+
+    @property
     def _takes_model(self) -> bool:
         """True if the first verb asks for text that only a model can write."""
         spoken = tokens(beginning(self.request.message))

@@ -7,22 +7,37 @@ from typing import Final
 
 from obsidian_agent.agent.events import Answer
 from obsidian_agent.expression import expression
-from obsidian_agent.offline.words import meanings, tokens
-from obsidian_agent.services.question_answer import value_text
+from obsidian_agent.offline.names import Surroundings
+from obsidian_agent.offline.words import tokens
+from obsidian_agent.services.question_answer import link_to, properties_text
 from obsidian_agent.tools.core.lookup import without_properties
 from obsidian_agent.tools.search.search import best_passage, preview
 from obsidian_agent.vault.index.index import VaultIndex
+from obsidian_agent.vault.index.stop_words import STOP_WORDS
 from obsidian_agent.vault.index.word_query import Passage
 from obsidian_agent.vault.index.word_search import rank_notes
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
-from obsidian_agent.vault.views.view import VaultView
 
 MAX_PASSAGES: Final = 5
 COVERED: Final = 0.2
 """Share of a question's words, by weight, that a note must hold to answer it."""
 
-_LOOKING: Final = frozenset({"which", "what", "find", "show", "list", "note", "have"})
-"""The senses of words that ask for notes, and say nothing about them."""
+_ASKING: Final = ("which", "what", "find", "show", "list", "note", "have", "when", "count")
+_RELATING: Final = (
+    "befor",
+    "sinc",
+    "from",
+    "in",
+    "on",
+    "to",
+    "of",
+    "with",
+    "under",
+    "more",
+    "fewer",
+)
+_LOOKING: Final = frozenset({*_ASKING, *_RELATING, "fewer", "recently", "should"})
+"""The senses of words that ask for notes, or relate words, and say nothing about them."""
 _BEHIND: Final = 5
 """Lines behind the first passage: the answer is often below the line that names the subject."""
 _HEADING: Final = expression(r"(#{1,6})\s")
@@ -31,12 +46,20 @@ _LONGEST: Final = 160
 """Characters of a line behind a passage, and of the properties of a note."""
 
 
-def from_passages(view: VaultView, question: str, templates: str | None = None) -> Answer | None:
+def from_passages(around: Surroundings, question: str) -> Answer | None:
     """Return the passages that hold most of a question, or `None` if no note holds enough."""
+    view, templates = around.view, around.context.notes.templates
     # “Which notes” and the like name the action; what is left is looked for.
-    content = [token.text for token in tokens(question) if not token.is_small]
-    subject = [word for word in content if not meanings(word) & _LOOKING]
-    ranking = rank_notes(view.index, ROOT, " ".join(subject or [question]))
+    spoken = tokens(question)
+    subject = [
+        word.text
+        for word in spoken
+        if not (word.is_small or word.negates or word.senses & _LOOKING)
+        if word.text not in STOP_WORDS
+    ]
+    if not subject:
+        return None
+    ranking = rank_notes(view.index, ROOT, " ".join(subject))
     folder = f"{templates or 'Templates'}/"
     meant = (note for note in ranking.notes if not note.path.text.startswith(folder))
     notes = [note for note in meant if note.share >= COVERED][:MAX_PASSAGES]
@@ -47,8 +70,10 @@ def from_passages(view: VaultView, question: str, templates: str | None = None) 
     for number, note in enumerate(notes, 1):
         passage = best_passage(view.index, note.path, ranking)
         first, *behind = _passage_lines(view.index, note.path, passage)
-        lines.append(f"{number}. {note.path.text}{first}")
+        lines.append(f"{number}. {link_to(note.path, around)}{first}")
         lines += (f"   {line}" for line in (behind if number == 1 else ()))
+    if denied := [word.text for word in spoken if word.negates]:
+        lines += ["", f"Not used: {' and '.join(f'“{word}”' for word in denied)}."]
     return Answer("\n".join(lines), tuple(note.path.text for note in notes))
 
 
@@ -60,19 +85,17 @@ def _passage_lines(index: VaultIndex, path: VaultPath, passage: Passage) -> Iter
     data = index.text(path)
     text = data.decode(errors="replace") if isinstance(data, bytes) else ""
     head = text.removesuffix(without_properties(text)).count("\n")
-    known = index.facts(path).properties.items()
-    texts = [f"{name}: {value_text(value)}" for name, value in known if value not in (None, "", [])]
-    properties = "; ".join(texts)[:_LONGEST]
+    properties = properties_text(index.facts(path).properties)[:_LONGEST]
     if passage.line <= head:
         yield f": {properties}"
         return
-    heading = f" › {passage.heading}" if passage.heading else ""
+    heading = f" › {passage.heading}" if passage.heading not in ("", path.stem) else ""
+    own = _HEADING.match(passage.text)
     hit = preview(passage.text, (passage.start, passage.end)).strip()
-    yield f"{heading}, line {passage.line}: {hit}"
+    yield f"{heading}, line {passage.line}{'' if own else f': {hit}'}"
     is_name = passage.start == passage.end or passage.text.lstrip("# ") == path.stem
     if is_name and properties:
         yield properties
-    own = _HEADING.match(passage.text)
     level, count = len(own[1]) if own else 6, 0
     opens = bool(own) or is_name or passage.text.rstrip().endswith((":", "|"))
     is_item = bool(_ITEM.match(passage.text))

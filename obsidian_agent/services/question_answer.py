@@ -33,8 +33,8 @@ from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 from obsidian_agent.vault.text import decode
 
 T = TypeVar("T")
-_Result = tuple[str, str, Sequence[str], Sequence[str]]
-"""The query in words, the number or value, the lines, and the paths of their notes."""
+_Result = tuple[str, Sequence[str], Sequence[str]]
+"""The query in words with its result, the lines, and the paths of their notes."""
 MAX_LINES: Final = 200
 """Lines of a list in an answer; further items are only counted."""
 _DATE: Final = expression(r"\d{4}-\d{2}-\d{2}")
@@ -47,6 +47,15 @@ _ORDERED: Final[Mapping[Order, str]] = {
     "shortest": "shortest first",
     "most linked": "most linked first",
 }
+TITLES: Final[Mapping[Measure, str]] = {
+    "values": "",
+    "sum": "total ",
+    "average": "average ",
+    "highest": "highest ",
+    "lowest": "lowest ",
+}
+_UNLINKABLE: Final = expression(r"[\[\]|#^\n\r]")
+"""The characters of a name that no link can have."""
 _LONGEST: Final = 120
 """Characters of a line that holds the text of a description."""
 _MAX_VALUES: Final = 12
@@ -58,27 +67,40 @@ def answer_question(question: Question, around: Surroundings) -> Answer:
     query = _Query(question.notes, around)
     match question.query:
         case NoteQuery(order):
-            title, count, lines, sources = query.listed(order)
+            head, lines, sources = query.listed(order)
         case PropertyQuery() as values:
-            title, count, lines, sources = query.values(values)
+            head, lines, sources = query.values(values)
         case TaskQuery() as tasks:
-            title, count, lines, sources = query.tasks(tasks)
+            head, lines, sources = query.tasks(tasks)
         case DayQuery(is_next):
-            title, count, lines, sources = query.days(is_next=is_next)
+            head, lines, sources = query.days(is_next=is_next)
         case PartQuery(part):
-            title, count, lines, sources = query.parts(part)
+            head, lines, sources = query.parts(part)
         case _ as unreachable:
             assert_never(unreachable)
-    prefix = ""
-    if question.is_yes_no:
-        prefix = "Yes: " if sources else "No: "
+    if question.is_yes_no and (sources or not head.startswith("no ")):
+        head = f"{'Yes' if sources else 'No'}: {head}"
+    head = capitalized(head)
     if not sources:
-        return Answer("\n".join([f"{prefix}{title}: nothing found.", *query.known_values()]))
+        return Answer("\n".join([f"{head}.", *query.known_values()]))
     is_ordered = isinstance(question.query, NoteQuery) and question.query.order is not None
     most = _MOST if is_ordered else MAX_LINES
     more = [f"… and {len(lines) - most:,} more."] if len(lines) > most else []
-    text = "\n".join([f"{prefix}{title}: {count}", *lines[:most], *more])
-    return Answer(text, tuple(dict.fromkeys(sources)))
+    return Answer("\n".join([head, *lines[:most], *more]), tuple(dict.fromkeys(sources)))
+
+
+def capitalized(text: str) -> str:
+    """Return a text that begins with a capital letter."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def link_to(path: VaultPath, around: Surroundings) -> str:
+    """Return a link to a file by its name, or by its path if other notes have that name."""
+    target = path.text.removesuffix(".md")
+    if _UNLINKABLE.search(target):
+        return path.text
+    is_unique = len(around.names.find(path.stem, "note")) == 1 and path.text.endswith(".md")
+    return f"[[{path.stem}]]" if is_unique else f"[[{target}]]"
 
 
 class _Query(Struct, frozen=True):
@@ -106,8 +128,11 @@ class _Query(Struct, frozen=True):
         """List the notes, or the first ones in an order."""
         if order is None:
             texts = [path.text for path in self.paths]
-            lines = [f"- {path.text}{self._line(path)}" for path in self.paths]
-            return self.notes.text(), f"{len(texts)}", lines, texts
+            lines = [f"- {self._link(path)}{self._line(path)}" for path in self.paths]
+            is_named = any(term.key == "note" and not term.negated for term in self.notes.terms)
+            if is_named or not texts:
+                return f"{self._no_notes()}" if not texts else f"{self.notes.text()}:", lines, texts
+            return f"{self.notes.counted(len(texts))}:", lines, texts
         view = self.around.view
         measured: list[tuple[float, str, VaultPath]] = []
         for path in self.paths:
@@ -125,26 +150,44 @@ class _Query(Struct, frozen=True):
                     assert_never(unreachable)
             measured.append((size, label, path))
         measured.sort(key=lambda one: one[0], reverse=order not in ("oldest", "shortest"))
-        lines = [f"- {path.text}: {label}" for _, label, path in measured]
+        lines = [f"- {self._link(path)}: {label}" for _, label, path in measured]
         sources = [path.text for _, _, path in measured]
         text = self.notes.text()
+        if not measured:
+            return self._no_notes(), [], []
         if order == "words":
-            return f"words in {text}", f"{sum(size for size, _, _ in measured):,}", lines, sources
-        answer = f"{measured[0][2].stem} ({measured[0][1]})" if measured else ""
-        return f"{text}, {_ORDERED[order]}", answer, lines, sources
+            return f"words in {text}: {sum(size for size, _, _ in measured):,}", lines, sources
+        answer = f"{measured[0][2].stem} ({measured[0][1]})"
+        return f"{text}, {_ORDERED[order]}: {answer}", lines, sources
+
+    def _link(self, path: VaultPath | str) -> str:
+        known = parse(path, PathUse.READ) if isinstance(path, str) else path
+        return link_to(known, self.around)
+
+    def _no_notes(self) -> str:
+        """Return that there are no such notes."""
+        text = self.notes.text()
+        return f"no {text}" if text.startswith("notes") else f"{text}: nothing found"
 
     def _line(self, path: VaultPath) -> str:
-        """Return the line of a note that holds the text of the description, or ""."""
+        """Return what a note says about the text of the description, or "".
+
+        That is the line that holds it, or the properties if only a heading does, or for a note
+        that is named.
+        """
         needles = [
             str(term.value).casefold()
             for term in self.notes.terms
             if term.key == "text" and not term.negated
         ]
+        properties = properties_text(self.around.view.index.facts(path).properties)
         if not needles:
-            return ""
+            is_named = any(term.key == "note" and not term.negated for term in self.notes.terms)
+            return f": {properties[:_LONGEST]}" if is_named and properties else ""
         text = without_properties(decode(self.around.view.read(path), path.text))
-        lines = (line.strip() for line in text.splitlines())
-        line = next((line for line in lines if needles[0] in line.casefold()), "")
+        held = [line.strip() for line in text.splitlines() if needles[0] in line.casefold()]
+        line = next((line for line in held if not line.startswith("#")), "")
+        line = line or properties
         return f": {line[:_LONGEST]}" if line else ""
 
     def values(self, query: PropertyQuery) -> _Result:
@@ -154,15 +197,20 @@ class _Query(Struct, frozen=True):
         having = [(path, value) for path, value in having if value not in (None, "", [])]
         are_numbers = all(parse_number(value) is not None for _, value in having)
         having.sort(key=lambda pair: sort_key(pair[1]) or (), reverse=are_numbers)
-        title = f"{query.property} of {self.notes.text()}"
-        if query.measure == "values":
-            counted = having
-            answer = value_text(having[0][1]) if len(having) == 1 else f"{len(having)}"
-        else:
-            title = f"{query.measure}{' of' if query.measure == 'sum' else ''} {title}"
+        name = f"{TITLES[query.measure]}{query.property}"
+        if not having:
+            return f"no {query.property} in {self.notes.text()}", [], []
+        counted, answer = having, ""
+        if query.measure != "values":
             counted, answer = measured(having, query.measure)
-        lines = [f"- {path.text}: {value_text(value)}" for path, value in counted]
-        return title, answer, lines, [path.text for path, _ in counted]
+        lines = [f"- {self._link(path)}: {value_text(value)}" for path, value in counted]
+        sources = [path.text for path, _ in counted]
+        if len(having) == 1 and query.measure == "values":
+            answer = value_text(having[0][1])
+            lines = lines if any(term.key != "note" for term in self.notes.terms) else []
+        if answer:
+            return f"{name} of {self.notes.text()}: {answer}", lines, sources
+        return f"{name} of {self.notes.counted(len(counted))}:", lines, sources
 
     def tasks(self, query: TaskQuery) -> _Result:
         """List the tasks in the notes."""
@@ -173,10 +221,14 @@ class _Query(Struct, frozen=True):
             f" due from {query.after}" if query.after else "",
             f" due before {query.before}" if query.before else "",
         ]
-        title = f"{query.status} tasks in {self.notes.text()}{''.join(limits)}"
+        folder = self.around.context.notes.templates
+        is_template = folder is not None and any(
+            str(term.value).startswith(folder) for term in self.notes.terms
+        )
+        without = f"{folder}/" if folder and not is_template else "/"
         tool = TOOLS["vault.listTasks"]
         arguments = {
-            "files": [path.text for path in self.paths],
+            "files": [one.text for one in self.paths if not one.text.startswith(without)],
             "status": query.status,
             "dueBefore": query.before,
             "dueAfter": query.after or ("0001-01-01" if query.is_dated else None),
@@ -190,8 +242,12 @@ class _Query(Struct, frozen=True):
             # If a tag is on tasks, it says which tasks are meant, and not only which notes.
             own = tool.propose(tool.input.model_validate(filled | {"tag": tag}), context)
             items = [task for task in items if task in own.output.items] or items
-        lines = [f"- {task.path}: {task.text}" for task in items]
-        return title, f"{len(items)}", lines, [task.path for task in items]
+        lines = [f"- {self._link(task.path)}: {task.text}" for task in items]
+        status = "" if query.status == "all" else f"{query.status} "
+        count = f"{len(items):,}" if items else "no"
+        noun = "task" if len(items) == 1 else "tasks"
+        head = f"{count} {status}{noun} in {self.notes.text()}{''.join(limits)}"
+        return f"{head}:" if items else head, lines, [task.path for task in items]
 
     def parts(self, part: Part) -> _Result:
         """List the tags, headings or properties of the notes."""
@@ -209,7 +265,10 @@ class _Query(Struct, frozen=True):
                 lines = [f"- {name}: {value_text(value)}" for name, value in pairs]
             case _ as unreachable:
                 assert_never(unreachable)
-        return f"{part} of {self.notes.text()}", f"{len(lines)}", lines, sources if lines else []
+        count = f"{len(lines):,}" if lines else "no"
+        noun = part if len(lines) != 1 else {"properties": "property"}.get(part, part[:-1])
+        head = f"{count} {noun} in {self.notes.text()}"
+        return f"{head}:" if lines else head, lines, sources if lines else []
 
     def _items(self, name: str, **arguments: Any) -> Sequence[Any]:
         """Return the items that a tool lists."""
@@ -235,10 +294,13 @@ class _Query(Struct, frozen=True):
             elif day is not None and (day >= today if is_next else day <= today):
                 dated.append((day.isoformat(), path.text))
         dated.sort(reverse=not is_next)
-        lines = [f"- {text}: {path}" for text, path in dated]
-        which = "dates" if is_one else f"{'next' if is_next else 'last'} day"
-        title = f"{which} of {self.notes.text()}"
-        return title, dated[0][0] if dated else "", lines, [path for _, path in dated]
+        lines = [f"- {text}: {self._link(path)}" for text, path in dated]
+        if not dated:
+            return f"no date in {self.notes.text()}", [], []
+        which = f"{'next' if is_next else 'latest'} date of"
+        which = "dates in" if is_one else which
+        lines = [] if is_one and len(dated) == 1 else lines
+        return f"{which} {self.notes.text()}: {dated[0][0]}", lines, [path for _, path in dated]
 
 
 def _first_day(properties: Mapping[str, Any]) -> date | None:
@@ -252,6 +314,12 @@ def _first_values(values: Sequence[str]) -> str:
     first = ", ".join(map(value_text, values[:_MAX_VALUES]))
     rest = len(values) - _MAX_VALUES
     return f"{first} and {rest:,} more" if rest > 0 else first
+
+
+def properties_text(properties: Mapping[str, Any]) -> str:
+    """Return the properties that have values as one line."""
+    known = (item for item in properties.items() if item[1] not in (None, "", []))
+    return "; ".join(f"{name}: {value_text(value)}" for name, value in known)
 
 
 def value_text(value: Any) -> str:

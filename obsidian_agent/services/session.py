@@ -225,7 +225,9 @@ class Session:
                 return ()  # reported when the message is sent
             if not picks(models.planning, provider):
                 return ()
-        return self.offline.turn(self.request(message)).candidates
+        from obsidian_agent.services.offline_answer import suggestions
+
+        return suggestions(self.offline, self.request(message))
 
     def request(
         self, message: str, params: Mapping[str, str] | None = None, pick: int | None = None

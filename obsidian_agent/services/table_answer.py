@@ -17,7 +17,7 @@ from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.question import MEASURES, QUESTION_WORDS
 from obsidian_agent.offline.sentence import MEASURED
 from obsidian_agent.offline.words import FUNCTION_WORDS, Word, folded, senses_of, tokens, words
-from obsidian_agent.services.question_answer import MAX_LINES, measured
+from obsidian_agent.services.question_answer import MAX_LINES, TITLES, capitalized, measured
 from obsidian_agent.tools.core.tool import ToolContext
 from obsidian_agent.tools.items import parse_number
 from obsidian_agent.tools.registry import TOOLS
@@ -111,12 +111,12 @@ def _answer(
         amounts = ((row, parse_number(row[subject])) for row in met)
         known = [(row, _plain(number)) for row, number in amounts if number is not None]
         counted, result = measured(known, measure)
-        title = f"{measure} {subject} of {title}"
+        title = f"{TITLES[measure]}{subject} of {title}"
         met = [row for row, _ in counted]
     elif subject is not None and len(met) == 1:
         result = met[0][subject]
     lines = [f"- {'; '.join(filter(None, row.values()))}" for row in met[:MAX_LINES]]
-    return Answer("\n".join([f"{title}: {result}", *lines]), (path.text,))
+    return Answer("\n".join([f"{capitalized(title)}: {result}", *lines]), (path.text,))
 
 
 def _plain(number: Decimal) -> int | float:

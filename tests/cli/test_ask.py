@@ -31,7 +31,7 @@ def test_an_answer_comes_with_its_sources(ask: Ask) -> None:
     assert ask("Which notes link to Ideas?", "--offline") == (
         0,
         {
-            "answer": "notes that link to Ideas: 2\n- Inbox.md\n- Projects/Site.md",
+            "answer": "2 notes that link to Ideas:\n- [[Inbox]]\n- [[Site]]",
             "sources": ["Inbox.md", "Projects/Site.md"],
             "usage": None,
             "outcome": "done",
@@ -42,7 +42,7 @@ def test_an_answer_comes_with_its_sources(ask: Ask) -> None:
 def test_without_a_model_recipes_answer_too(ask: Ask) -> None:
     code, document = ask("Which tasks are open?")
     assert (code, document["outcome"]) == (0, "done")
-    assert document["answer"].startswith("open tasks in all notes: 2")
+    assert document["answer"].startswith("2 open tasks in all notes:\n")
 
 
 def test_what_no_recipe_answers_is_said(ask: Ask) -> None:
@@ -78,7 +78,7 @@ def test_a_model_answers_when_one_is_chosen(ask: Ask, tmp_path: Path) -> None:
 def test_offline_wins_over_a_model(ask: Ask, tmp_path: Path) -> None:
     code, document = ask("List all tags", "--offline", "--model", "scripted/none")
     assert (code, document["usage"]) == (0, None)
-    assert document["answer"].startswith("tags of all notes: 1")
+    assert document["answer"].startswith("1 tag in all notes:\n")
 
 
 def test_the_open_note_is_this_note(ask: Ask) -> None:
@@ -92,28 +92,28 @@ def test_the_best_reading_is_answered_at_once_and_the_others_are_named(ask: Ask)
     question = "Is there a note that gladly would link to Ideas?"
     code, document = ask(question, "--offline")
     assert (code, document["sources"]) == (0, ["Inbox.md", "Projects/Site.md"])
-    assert document["answer"].startswith("Yes: notes that link to Ideas: 2\n")
+    assert document["answer"].startswith("Yes: 2 notes that link to Ideas:\n")
     assert (
         "Or did you mean: 2. What a note links to: files that Ideas links to" in document["answer"]
     )
     code, document = ask(question, "--offline", "--pick", "2")
     assert (code, document["answer"].splitlines()[0]) == (
         0,
-        "notes linked from Ideas: nothing found.",
+        "No notes linked from Ideas.",
     )
 
 
 def test_nothing_is_an_answer(ask: Ask) -> None:
     code, document = ask("Which notes would link to Projects/Site?", "--offline")
     assert (code, document["outcome"], document["sources"]) == (0, "done", [])
-    assert document["answer"].startswith("notes that link to Site: nothing found.")
+    assert document["answer"].startswith("No notes that link to Site.\n\nOr did you mean: 2. ")
 
 
 def test_a_question_that_no_query_covers_is_answered_with_passages(ask: Ask) -> None:
     assert ask("When will I call the bank?", "--offline") == (
         0,
         {
-            "answer": "Notes with most of the words “call bank”: 1\n1. Inbox.md, line 1: - [ ] call the bank",
+            "answer": "Notes with most of the words “call bank”: 1\n1. [[Inbox]], line 1: - [ ] call the bank",
             "sources": ["Inbox.md"],
             "usage": None,
             "outcome": "done",

@@ -304,7 +304,7 @@ async def test_cancelling_at_every_message_leaves_the_vault_whole(
         assert all(plan["plan"]["goal"].startswith("Add “Line ") for plan in plans)
         editor.cancel_at = None
         assert await editor.say("which notes have the tag #done?") == "end_turn"
-        assert "A.md" in editor.text
+        assert "[[A]]" in editor.text
 
 
 async def test_a_client_that_is_killed_loses_no_plan(make_vault: MakeVault, tmp_path: Path) -> None:

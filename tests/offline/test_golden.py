@@ -40,7 +40,7 @@ SMALL: dict[str, tuple[str, dict[str, str | bytes], Any]] = {
     "recent-notes": (
         "Which notes did I change last?",
         {"A.md": ""},
-        "all notes, last changed first: A (2026-01-01 01:00)\n- A.md: 2026-01-01 01:00",
+        "All notes, last changed first: A (2026-01-01 01:00)\n- [[A]]: 2026-01-01 01:00",
     ),
     "postpone-tasks": (
         "Postpone everything overdue",

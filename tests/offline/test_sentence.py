@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.offline.days import MONTHS, WEEKDAYS, parse_day, shift
+from obsidian_agent.offline.days import FEASTS, MONTHS, WEEKDAYS, parse_day, shift
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.note_set import COUNTS, STATES
 from obsidian_agent.offline.question import QUESTION_WORDS
@@ -151,7 +151,11 @@ def test_the_vocabulary_leads_to_words_of_the_menu_only() -> None:
     }
     menu |= {word for state, (_, text) in STATES.items() for word in words(f"{state} {text}")}
     menu |= {word for text in COUNTS.values() for word in words(text)}
-    menu |= {stem(word) for word in (*MONTHS, *WEEKDAYS, *NEAR, NOT, "rewrite")} | QUESTION_WORDS
+    menu |= (
+        {stem(word) for word in (*MONTHS, *WEEKDAYS, *NEAR, NOT, "rewrite", "who")}
+        | QUESTION_WORDS
+        | FEASTS.keys()
+    )
     assert {head for heads in vocabulary().values() for head in heads} <= menu
 
 

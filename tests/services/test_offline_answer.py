@@ -7,14 +7,27 @@ import re
 
 import pytest
 
-from obsidian_agent.agent.events import AgentEvent, Answer, NeedsInput, PlanningResult, TurnFailed
-from obsidian_agent.services.offline_answer import AnsweringPlanner, answer, is_question
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    Answer,
+    NeedsInput,
+    PlanningResult,
+    TurnFailed,
+    unlisted,
+)
+from obsidian_agent.services.offline_answer import (
+    AnsweringPlanner,
+    answer,
+    is_question,
+    suggestions,
+)
 from offline_desk import Desk
 from support import MakeVault
 
 FILES = {
     "Boiler.md": "---\npressure:\n---\n# Boiler\n\n## Service\n\nThe pressure is 1.5 bar.\n",
-    "Inbox.md": "- [ ] call the bank\n",
+    "Inbox.md": "- [ ] call the bank\n- [ ] \n- [>] forwarded\n",
+    "Plan.md": "Ask [[Wifi]].\n",
     "Wifi.md": "---\nrouter: old\n---\n# Wifi\n\nGuest network:\n\n- name: sunflower\n- key: yellow\n",
 }
 
@@ -34,7 +47,7 @@ def planned(desk: Desk, message: str) -> PlanningResult:
 def test_a_question_is_answered_with_note_heading_and_line(desk: Desk) -> None:
     assert planned(desk, "What is the pressure of the boiler?") == Answer(
         "Notes with most of the words “pressure boiler”: 1\n"
-        "1. Boiler.md › Service, line 8: The pressure is 1.5 bar.",
+        "1. [[Boiler]] › Service, line 8: The pressure is 1.5 bar.",
         ("Boiler.md",),
     )
 
@@ -42,12 +55,12 @@ def test_a_question_is_answered_with_note_heading_and_line(desk: Desk) -> None:
 def test_the_lines_behind_a_passage_and_the_properties_of_a_note_are_shown(desk: Desk) -> None:
     assert planned(desk, "What was that guest network?") == Answer(
         "Notes with most of the words “guest network”: 1\n"
-        "1. Wifi.md › Wifi, line 6: Guest network:\n   - name: sunflower\n   - key: yellow",
+        "1. [[Wifi]], line 6: Guest network:\n   - name: sunflower\n   - key: yellow",
         ("Wifi.md",),
     )
     answer = planned(desk, "How about the wifi?")
     assert isinstance(answer, Answer)
-    assert answer.text.splitlines()[1:3] == ["1. Wifi.md › Wifi, line 4: # Wifi", "   router: old"]
+    assert answer.text.splitlines()[1:3] == ["1. [[Wifi]], line 4", "   router: old"]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +97,7 @@ def test_questions_are_recognized(message: str, expected: bool) -> None:
 def test_a_question_is_answered_although_a_word_has_no_part_in_it(desk: Desk) -> None:
     answer = planned(desk, "show all notes without tags, honestly?")
     assert isinstance(answer, Answer)
-    assert answer.sources == ("Boiler.md", "Inbox.md", "Wifi.md")
+    assert answer.sources == ("Boiler.md", "Inbox.md", "Plan.md", "Wifi.md")
     assert "Not used: “honestly”." in answer.text
 
 
@@ -92,7 +105,7 @@ def test_a_number_chooses_another_reading_of_the_question_before(desk: Desk) -> 
     planner = AnsweringPlanner(desk.planner)
     answers = [
         planner._plan(desk.request(message))
-        for message in ("Is there a note that gladly would link to Boiler?", "2", "9")
+        for message in ("Is there a note that gladly would link to Wifi?", "2", "9")
     ]
     assert isinstance(answers[0], Answer), answers[0]
     assert "Or did you mean: 2. " in answers[0].text, answers[0].text
@@ -102,6 +115,54 @@ def test_a_number_chooses_another_reading_of_the_question_before(desk: Desk) -> 
 
 def test_a_word_that_limits_is_not_passed_over(desk: Desk) -> None:
     assert isinstance(planned(desk, "show all notes without tags, but not honest?"), NeedsInput)
+
+
+TASKS = {
+    "Jobs.md": "- [ ] call\n- [ ] \n- [>] sent on\n- [-] given up\n- [ ] wait 📅 2026-03-18\n",
+    "Kit/Trip.md": "---\nattendees: '[[Ada]]'\nplaces: Japan\n---\nA trip.\n",
+    "Forms/Daily.md": "- [ ] fill in\n",
+    ".obsidian/templates.json": '{"folder": "Forms"}',
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "lines"),
+    [
+        ("what do I still have to do?", ["2 open tasks in all notes:", "- [[Jobs]]: call"]),
+        (
+            "what do I still have to do before Christmas?",
+            ["1 open task in all notes due before 2026-12-25:"],
+        ),
+        (
+            "was muss ich vor Weihnachten noch erledigen",
+            ["1 open task in all notes due before 2026-12-25:"],
+        ),
+        ("where did I go in Japan?", ["1 note with places Japan:", "- [[Trip]]"]),
+        ("who was at the Trip?", ["Trip:", "- [[Trip]]: attendees: Ada; places: Japan"]),
+        ("which notes are tagged green?", ["No notes tagged #green."]),
+        (
+            "where is Ada linked from?",
+            ["1 note that links to Ada:", "- [[Trip]]"],
+        ),
+    ],
+)
+def test_an_answer_reads_like_a_sentence_and_lists_each_note_once(
+    question: str, lines: list[str], make_vault: MakeVault
+) -> None:
+    desk = Desk(make_vault({**TASKS, "Ada.md": ""}))
+    answered = planned(desk, question)
+    assert isinstance(answered, Answer), answered
+    assert answered.text.splitlines()[: len(lines)] == lines
+    assert unlisted(answered.text, answered.sources) == ()
+
+
+def test_what_is_suggested_first_is_what_is_answered(make_vault: MakeVault) -> None:
+    desk = Desk(make_vault(TASKS))
+    for question, title in (
+        ("where did I go in Japan?", "Find notes: 1 note with places Japan"),
+        ("what do I still have to do?", "Find tasks: open tasks in all notes"),
+    ):
+        assert suggestions(desk.planner, desk.request(question))[0].title == title
 
 
 BAND = {
@@ -129,79 +190,79 @@ BAND = {
 }
 
 QUESTIONS = [
-    ("when is Nina Castro's birthday?", "birthday of Nina Castro: 1991-02-18"),
-    ("what role has Nina?", "role of Nina Castro: singer"),
+    ("when is Nina Castro's birthday?", "Birthday of Nina Castro: 1991-02-18"),
+    ("what role has Nina?", "Role of Nina Castro: singer"),
     ("東京物語の監督は誰？", "監督 of 東京物語: 小津安二郎"),
-    ("Wann ist Erika eingetreten?", "eintritt of Erika: 2015-04-01"),
-    ("total fee of the gigs", "sum of fee of notes in Gigs: 850"),
-    ("which gig paid the most?", "highest fee of notes in Gigs: 600"),
-    ("average bpm in Songs?", "average bpm of notes in Songs: 116"),
-    ("songs with bpm over 100", "notes in Songs with bpm > 100: 2"),
-    ("songs with bpm of 120 and up", "notes in Songs with bpm >= 120: 2"),
-    ("which songs have a bpm of 120 or better?", "notes in Songs with bpm >= 120: 2"),
-    ("Songs mit bpm 120 oder weniger?", "notes in Songs with bpm <= 120: 2"),
-    ("Songs con bpm 120 o más", "notes in Songs with bpm >= 120: 2"),
-    ("Songs avec bpm 120 ou plus", "notes in Songs with bpm >= 120: 2"),
-    ("bpm 120以上のSongs", "notes in Songs with bpm >= 120: 2"),
-    ("which gigs have 1 link or more?", "notes in Gigs with at least 1 link: 2"),
-    ("Which songs are in review?", "notes in Songs with status in review: 1"),
-    ("which people have no role?", "notes in People without role: 1"),
-    ("評価のない映画は？", "notes without 評価 in 映画: 1"),
-    ("which songs with eggs are there?", "notes in Songs that hold “eggs”: 1"),
-    ("notes with status done", "notes with status done: nothing found."),
-    ("is there a song by Nina Castro?", "Yes: notes with writer [[Nina Castro]] in Songs: 1"),
-    ("which wine is the cheapest?", "lowest price of notes in Wine: 24"),
-    ("which wine is the oldest?", "lowest year of notes in Wine: 2016"),
-    ("Welcher Wine unter 50 Euro?", "notes in Wine with price < 50: 1"),
-    ("Which notes in Wine have colour red?", "notes in Wine with colour red: nothing found."),
-    ("when did I perform Tin Roof?", "last day of notes that link to Tin Roof: 2026-02-07"),
+    ("Wann ist Erika eingetreten?", "Eintritt of Erika: 2015-04-01"),
+    ("total fee of the gigs", "Total fee of notes in Gigs: 850"),
+    ("which gig paid the most?", "Highest fee of notes in Gigs: 600"),
+    ("average bpm in Songs?", "Average bpm of notes in Songs: 116"),
+    ("songs with bpm over 100", "2 notes in Songs with bpm > 100:"),
+    ("songs with bpm of 120 and up", "2 notes in Songs with bpm >= 120:"),
+    ("which songs have a bpm of 120 or better?", "2 notes in Songs with bpm >= 120:"),
+    ("Songs mit bpm 120 oder weniger?", "2 notes in Songs with bpm <= 120:"),
+    ("Songs con bpm 120 o más", "2 notes in Songs with bpm >= 120:"),
+    ("Songs avec bpm 120 ou plus", "2 notes in Songs with bpm >= 120:"),
+    ("bpm 120以上のSongs", "2 notes in Songs with bpm >= 120:"),
+    ("which gigs have 1 link or more?", "2 notes in Gigs with at least 1 link:"),
+    ("Which songs are in review?", "1 note in Songs with status in review:"),
+    ("which people have no role?", "1 note in People without role:"),
+    ("評価のない映画は？", "1 note without 評価 in 映画:"),
+    ("which songs with eggs are there?", "1 note in Songs that holds “eggs”:"),
+    ("notes with status done", "No notes with status done."),
+    ("is there a song by Nina Castro?", "Yes: 1 note with writer [[Nina Castro]] in Songs:"),
+    ("which wine is the cheapest?", "Lowest price of notes in Wine: 24"),
+    ("which wine is the oldest?", "Lowest year of notes in Wine: 2016"),
+    ("Welcher Wine unter 50 Euro?", "1 note in Wine with price < 50:"),
+    ("Which notes in Wine have colour red?", "No notes in Wine with colour red."),
+    ("when did I perform Tin Roof?", "Latest date of notes that link to Tin Roof: 2026-02-07"),
     ("does Harbour link to Lantern?", "No: Harbour that links to Lantern: nothing found."),
     (
         "Welche Songs kommen in keinem Gig vor?",
-        "notes in Songs not linked from 2026-02-07 Anchor not linked from 2026-05-09 Fair: 2",
+        "2 notes in Songs not linked from 2026-02-07 Anchor not linked from 2026-05-09 Fair:",
     ),
-    ("which devices have no warranty date?", "notes in Devices without warranty_until: 1"),
-    ("which plans are not finished?", "notes in Plans not with status finished: 1"),
-    ("welche Plans sind nicht abgeschlossen?", "notes in Plans not with status finished: 1"),
-    ("哪些 Plans 还没有完成？", "notes in Plans not with status finished: 1"),
-    ("哪些书还没读？", "notes in 书 with 状态 未读: 1"),
-    ("哪些书已经读完了？", "notes in 书 with 状态 已读: 1"),
-    ("which devices haven't got a warranty_until?", "notes in Devices without warranty_until: 1"),
-    ("what is the fee total?", "sum of fee of all notes: 850"),
+    ("which devices have no warranty date?", "1 note in Devices without warranty_until:"),
+    ("which plans are not finished?", "1 note in Plans not with status finished:"),
+    ("welche Plans sind nicht abgeschlossen?", "1 note in Plans not with status finished:"),
+    ("哪些 Plans 还没有完成？", "1 note in Plans not with status finished:"),
+    ("哪些书还没读？", "1 note in 书 with 状态 未读:"),
+    ("哪些书已经读完了？", "1 note in 书 with 状态 已读:"),
+    ("which devices haven't got a warranty_until?", "1 note in Devices without warranty_until:"),
+    ("what is the fee total?", "Total fee of all notes: 850"),
     (
         "which tasks are due in 2026?",
-        "open tasks in all notes due from 2026-01-01 due before 2027-01-01: 2",
+        "2 open tasks in all notes due from 2026-01-01 due before 2027-01-01:",
     ),
-    ("which items are not ordered yet?", "rows of the table in Costs with not Ordered: 1"),
-    ("what does the worktop cost?", "rows of the table in Costs with Item worktop: 1,200"),
-    ("what do the items cost in total?", "sum Price of rows of the table in Costs: 1340"),
-    ("what is the most expensive item?", "highest Price of rows of the table in Costs: 1200"),
-    ("which notes are mentioned in Kitchen?", "notes linked from Kitchen: 1"),
-    ("which notes mention Tin Roof?", "notes that link to Tin Roof: 3"),
-    ("who wrote Harbour?", "writer of Harbour: Nina Castro"),
-    ("when is Nina's birthday?", "birthday of Nina Castro: 1991-02-18"),
-    ("which wines are under 50?", "notes in Wine with price < 50: 1"),
-    ("how much did I pay for the Rioja?", "price of Rioja: 24"),
-    ("wines from before 2017", "notes in Wine with year < 2017: 1"),
-    ("list my wines sorted by price", "price of notes in Wine: 2"),
-    ("when is the next gig?", "next day of notes in Gigs: 2026-05-09"),
-    ("which songs need eggs?", "notes in Songs that hold “eggs”: 1"),
-    ("which songs have open tasks?", "notes in Songs with open tasks: 2"),
-    ("how many open #band tasks?", "open tasks in notes tagged #band: 1"),
-    ("whats overdue", "open tasks in all notes due before 2026-03-14: 1"),
+    ("which items are not ordered yet?", "Rows of the table in Costs with not Ordered: 1"),
+    ("what does the worktop cost?", "Rows of the table in Costs with Item worktop: 1,200"),
+    ("what do the items cost in total?", "Total Price of rows of the table in Costs: 1340"),
+    ("what is the most expensive item?", "Highest Price of rows of the table in Costs: 1200"),
+    ("which notes are mentioned in Kitchen?", "1 note linked from Kitchen:"),
+    ("which notes mention Tin Roof?", "3 notes that link to Tin Roof:"),
+    ("who wrote Harbour?", "Writer of Harbour: Nina Castro"),
+    ("when is Nina's birthday?", "Birthday of Nina Castro: 1991-02-18"),
+    ("which wines are under 50?", "1 note in Wine with price < 50:"),
+    ("how much did I pay for the Rioja?", "Price of Rioja: 24"),
+    ("wines from before 2017", "1 note in Wine with year < 2017:"),
+    ("list my wines sorted by price", "Price of 2 notes in Wine:"),
+    ("when is the next gig?", "Next date of notes in Gigs: 2026-05-09"),
+    ("which songs need eggs?", "1 note in Songs that holds “eggs”:"),
+    ("which songs have open tasks?", "2 notes in Songs with open tasks:"),
+    ("how many open #band tasks?", "1 open task in notes tagged #band:"),
+    ("whats overdue", "1 open task in all notes due before 2026-03-14:"),
     (
         "was ist nächste Woche fällig?",
-        "open tasks in all notes due from 2026-03-16 due before 2026-03-23: 1",
+        "1 open task in all notes due from 2026-03-16 due before 2026-03-23:",
     ),
-    ("que faut-il faire avant avril ? tâches", "open tasks in all notes due before 2026-04-01: 2"),
-    ("when did we last play Tin Roof?", "last day of notes that link to Tin Roof: 2026-02-07"),
+    ("que faut-il faire avant avril ? tâches", "2 open tasks in all notes due before 2026-04-01:"),
+    ("when did we last play Tin Roof?", "Latest date of notes that link to Tin Roof: 2026-02-07"),
     (
         "quand ai-je vu Claire la dernière fois ?",
-        "last day of notes that hold “Claire”: 2026-02-07",
+        "Latest date of notes that hold “Claire”: 2026-02-07",
     ),
     (
         "which gigs are in May?",
-        "notes in Gigs dated from 2026-05-01 to 2026-05-31: 1",
+        "1 note in Gigs dated from 2026-05-01 to 2026-05-31:",
     ),
 ]
 

@@ -179,14 +179,12 @@ def test_who_chose_for_a_sentence_is_doubted(desk):
 
 def test_an_answer_says_what_was_looked_for(desk):
     assert desk.ask("Which notes in Projects have status open?") == Answer(
-        "notes in Projects with status open: 1\n- Projects/Website.md", ("Projects/Website.md",)
+        "1 note in Projects with status open:\n- [[Website]]", ("Projects/Website.md",)
     )
 
 
 def test_nothing_found_is_no_fact_about_the_vault(desk):
-    assert (
-        desk.ask('Which notes are tagged "nobody"?').text == "notes tagged #nobody: nothing found."
-    )
+    assert desk.ask('Which notes are tagged "nobody"?').text == "No notes tagged #nobody."
 
 
 def test_an_order_is_no_question(desk):

@@ -371,7 +371,7 @@ class Matcher:
 
     def _with_tasks(self, state: str) -> Check:
         def fits(path: VaultPath) -> bool:
-            states = {task.status for task in tasks(self._text(path))}
+            states = {task.status for task in tasks(self._text(path)) if task.text.strip()}
             match state:
                 case "open":
                     return bool(states & {" ", "/"})

@@ -114,7 +114,7 @@ def parse_tasks(args: TextOrPath, ctx: ToolContext) -> Proposal[Items[TaskItem]]
 
 class ListTasksInput(NotesInput):
     status: Literal["open", "done", "all"] = Field(
-        default="open", description="open: neither done (x) nor cancelled (-)."
+        default="open", description="open: neither done (x), cancelled (-) nor forwarded (>)."
     )
     tag: str | None = Field(
         default=None,
@@ -172,6 +172,8 @@ def _of_note(args: ListTasksInput, path: VaultPath, text: str) -> Iterator[Liste
             raise
         return
     for task in tasks:
+        if not task.text.strip():
+            continue
         due = _DUE.search(task.text)
         yield ListedTask(
             path=path.text,
@@ -202,7 +204,7 @@ def fits_task(args: ListTasksInput, item: ListedTask) -> bool:
 def _state(status: str) -> str:
     if status in _TICKED:
         return "done"
-    return "cancelled" if status == "-" else "open"
+    return "closed" if status in "->" else "open"
 
 
 def _tasks(text: str, heading: str | None) -> Iterator[NoteTask]:

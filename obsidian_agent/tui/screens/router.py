@@ -29,6 +29,7 @@ from obsidian_agent.agent.events import (
     ToolCallStarted,
     TurnFailed,
     TurnStarted,
+    unlisted,
 )
 from obsidian_agent.tui.widgets.transcript import Citations, describe_lookup
 
@@ -92,7 +93,8 @@ class Router:
                 )
             case Answer():
                 chat.transcript.end_stream(event.text)
-                chat.transcript.cite(Citations(event.sources, event.also_sent))
+                sources = unlisted(event.text, event.sources)
+                chat.transcript.cite(Citations(sources, event.also_sent))
                 if event.health is not None:
                     self._view.show_health(event.health)
             case ActionsOffered():

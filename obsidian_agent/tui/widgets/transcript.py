@@ -83,9 +83,11 @@ def _transcript_of(entry: ThreadEntry) -> list[TranscriptEntry]:
             return lines
         case "model":
             lines = [TranscriptEntry("agent", entry.text, at)]
-            citations = Citations(
-                _paths(entry.data.get("sources")), _paths(entry.data.get("besides"))
-            )
+            # Lazy: the first frame has no answer.
+            from obsidian_agent.agent.events import unlisted
+
+            sources = unlisted(entry.text, _paths(entry.data.get("sources")))
+            citations = Citations(sources, _paths(entry.data.get("besides")))
             if citations:
                 lines.append(TranscriptEntry("note", "", at, citations=citations))
             return lines
