@@ -47,6 +47,11 @@ SMALL: dict[str, tuple[str, dict[str, str | bytes], Any]] = {
         {"A.md": "- [ ] a 📅 2020-01-01\n- [x] b 📅 2020-01-01\n- [ ] c 📅 2099-01-01\n"},
         {"A.md": "- [ ] a 📅 2026-03-14\n- [x] b 📅 2020-01-01\n- [ ] c 📅 2099-01-01\n"},
     ),
+    "remove-ticked-tasks": (
+        "Remove the ticked tasks from A",
+        {"A.md": "- [x] a\n\t- why\n- [ ] b\n- [x] c\n\t- [ ] d\n\t- [X] e\n"},
+        {"A.md": "- [ ] b\n- [x] c\n\t- [ ] d\n"},
+    ),
     "rename-value": (
         'Rename the value "todo" of status to "next"',
         {"A.md": "---\nstatus: todo\n---\n", "B.md": '`= this.status = "todo"`'},

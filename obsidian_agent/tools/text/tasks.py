@@ -341,6 +341,9 @@ def _gets_done_day(args: MarkTasksInput, text: str, path: VaultPath, ctx: ToolCo
 
 
 class TakeTasksInput(TasksOfInput):
+    status: Literal["open", "done"] = Field(
+        default="open", description="A done task above an open one stays."
+    )
     into: PathText | None = Field(default=None, description=INTO)
     leave: Literal["nothing", "mark", "link"] = Field(
         default="nothing",
@@ -376,7 +379,7 @@ class TakeTasksOutput(ToolModel):
 
 @tool("vault.takeTasks", Risk.WRITES)
 def take_tasks(args: TakeTasksInput, ctx: ToolContext) -> Proposal[TakeTasksOutput]:
-    """Move the open tasks out of a note or of one of its sections.
+    """Move the open or the done tasks out of a note or of one of its sections.
 
     They are returned for later steps, with the lines nested below them.
     """
@@ -394,13 +397,17 @@ def take_tasks(args: TakeTasksInput, ctx: ToolContext) -> Proposal[TakeTasksOutp
     headings: list[str | None] = []
     removed: dict[int, str] = {}
     """The text in the place of each removed line."""
+    taken = frozenset(_OPEN) if args.status == "open" else _TICKED
+    others = {task.line for task in tasks(text) if task.status not in taken}
     for task in _tasks(text, args.heading):
         if (
-            task.status in _OPEN
+            task.status in taken
             and task.line not in removed
             and not lines[task.line - 1].lstrip().startswith(">")
         ):
             block = blocks.whole(task.line)
+            if args.status == "done" and not others.isdisjoint(block):
+                continue
             removed.update(dict.fromkeys(block, ""))
             if args.leave != "nothing":
                 removed[task.line] = _forwarded(lines[task.line - 1], link)
