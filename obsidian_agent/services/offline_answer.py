@@ -197,15 +197,12 @@ def _is_instruction(planner: OfflinePlanner, request: PlanRequest) -> bool:
     verdict = turn.verdict()
     if not isinstance(verdict, NeedsInput):
         return not isinstance(verdict, Answer)
-    complete = [
-        reading for reading in turn.ranked if reading[1] is not None and reading[1].complete
-    ]
     # “Could you move X to Y?” is an order even if there is no folder Y.
     is_order = any("could" in word.senses for word in tokens(request.message)[:1])
     return any(
         (candidate.plan is not None or (is_order and suggestion and not suggestion.recipe.answer))
         and _is_likely(suggestion)
-        for candidate, suggestion in (complete or turn.ranked)[:1]
+        for candidate, suggestion in turn.ranked[:1]
     )
 
 
