@@ -397,11 +397,11 @@ def take_tasks(args: TakeTasksInput, ctx: ToolContext) -> Proposal[TakeTasksOutp
     headings: list[str | None] = []
     removed: dict[int, str] = {}
     """The text in the place of each removed line."""
-    taken = frozenset(_OPEN) if args.status == "open" else _TICKED
-    others = {task.line for task in tasks(text) if task.status not in taken}
+    marks = frozenset(_OPEN) if args.status == "open" else _TICKED
+    others = {task.line for task in tasks(text) if task.status not in marks}
     for task in _tasks(text, args.heading):
         if (
-            task.status in taken
+            task.status in marks
             and task.line not in removed
             and not lines[task.line - 1].lstrip().startswith(">")
         ):
