@@ -146,6 +146,8 @@ class OpenCodeServer(OtherAgent):
     _received: int = 0
     """Bytes received in this turn."""
     _flooded: bool = False
+    _end_reason: str = ""
+    """The reason of its end, for requests of the same turn that find it gone."""
 
     @property
     def address(self) -> str:
@@ -181,7 +183,7 @@ class OpenCodeServer(OtherAgent):
             )
 
     def _reset_count(self) -> None:
-        self._received, self._flooded = 0, False
+        self._received, self._flooded, self._end_reason = 0, False, ""
 
     async def _serve(self) -> None:
         password = secrets.token_urlsafe(24)
@@ -265,7 +267,7 @@ class OpenCodeServer(OtherAgent):
         import httpx
 
         if self._client is None:
-            raise self._exit_error("it was stopped")
+            raise self._exit_error(self._end_reason or "it was stopped")
         return self._client.stream(
             method, path, json=body, timeout=httpx.Timeout(REQUEST_TIMEOUT, read=seconds)
         )
@@ -286,7 +288,8 @@ class OpenCodeServer(OtherAgent):
         if process is not None and not process.alive:
             reason = process.last_words()
         else:
-            reason = str(error) or type(error).__name__
+            reason = self._end_reason or str(error) or type(error).__name__
+        self._end_reason = reason
         await self._end()
         if self._flooded:
             return self._flood_error()
