@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -30,13 +30,14 @@ from obsidian_agent.tui.keyboard import Keyboard
 from obsidian_agent.tui.presence import Presence
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.workspace import Signals
-from obsidian_agent.tui.themes import DARK, SHORT_NAMES, THEMES
+from obsidian_agent.tui.themes import ANSI, DARK, SHORT_NAMES, THEMES, TerminalColors
 from obsidian_agent.tui.widgets.diff import LinkChoiceRequested
 from obsidian_agent.tui.widgets.note import LinkRequested, OutsideRequested
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode
     from textual.driver import Driver
+    from textual.filter import LineFilter
 
     from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
     from obsidian_agent.tui.backend import Backend
@@ -163,6 +164,7 @@ class ObsidianAgentApp(App[None]):
         super().__init__()
         for builtin in THEMES:
             self.register_theme(builtin)
+        self._terminal_colors = TerminalColors(color=not self.no_color)
         self.backend = backend
         self._signals = Signals(Signal(self, "setting_changed"), Signal(self, "thread_deleted"))
         self._first_start = first_start
@@ -308,7 +310,19 @@ class ObsidianAgentApp(App[None]):
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Return `quiet`, which only the themes of this app define."""
-        return {"quiet": "#9c9ca8" if self.current_theme.dark else "#5f5f6b"}
+        theme = self.current_theme
+        if theme.ansi:
+            return {"quiet": "ansi_bright_black"}
+        return {"quiet": "#9c9ca8" if theme.dark else "#5f5f6b"}
+
+    def validate_theme(self, theme: str) -> str:
+        """Return the theme, or with NO_COLOR the one that can do without colors."""
+        return ANSI if self.no_color else theme
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        if self.current_theme.ansi:
+            return [self._terminal_colors]
+        return super().get_line_filters()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Return no commands.

@@ -1,18 +1,35 @@
-"""The themes of this app: dark, light and high contrast; those of Textual stay available."""
+"""The themes of this app: dark, light, high contrast, and that of the terminal's own colors.
+
+The themes of Textual stay available.
+"""
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Final
+
+from rich.color import Color as TerminalColor
+from rich.segment import Segment
+from rich.style import Style
+from textual.color import Color
+from textual.filter import LineFilter
 from textual.theme import Theme
 
 DARK = "obsidian-agent-dark"
 LIGHT = "obsidian-agent-light"
 HIGH_CONTRAST = "obsidian-agent-high-contrast"
-ANSI = "ansi-dark"
-"""Textual's theme with the colors of the terminal."""
+ANSI = "obsidian-agent-ansi"
+"""The theme with the colors of the terminal, whatever they are."""
 SHORT_NAMES = {"dark": DARK, "light": LIGHT, "high-contrast": HIGH_CONTRAST, "ansi": ANSI}
 """Names for the settings file."""
 
 _SHARED = {"block-cursor-text-style": "none"}
+
+_DEFAULT: Final = TerminalColor.default()
+_WHITE: Final = 7
+"""The background of the line under a cursor in an ANSI theme."""
+_GRAY: Final = 8
+"""The color of quiet text, and the background of a cursor without the focus."""
 
 THEMES = (
     Theme(
@@ -72,7 +89,7 @@ THEMES = (
             "footer-background": "#f3f2ef",
             "footer-item-background": "#f3f2ef",
             "footer-description-background": "#f3f2ef",
-            "footer-description-foreground": "#625e6a",
+            "footer-description-foreground": "#55515d",
             "footer-key-background": "#f3f2ef",
             "footer-key-foreground": "#5f48b8",
             "block-cursor-background": "#e4def9",
@@ -104,7 +121,7 @@ THEMES = (
         boost="#ffffff14",
         success="#87ff87",
         warning="#ffaf5f",
-        error="#ff8787",
+        error="#ffafaf",
         variables={
             **_SHARED,
             "footer-background": "#000000",
@@ -113,7 +130,7 @@ THEMES = (
             "footer-description-foreground": "#e4e4e4",
             "footer-key-background": "#000000",
             "footer-key-foreground": "#ffd75f",
-            "block-cursor-background": "#3a3a3a",
+            "block-cursor-background": "#1a304a",
             "block-cursor-foreground": "#ffffff",
             "block-cursor-blurred-background": "#262626",
             "block-cursor-blurred-foreground": "#ffffff",
@@ -129,5 +146,80 @@ THEMES = (
             "quiet": "#d0d0d0",
         },
     ),
+    Theme(
+        name=ANSI,
+        ansi=True,
+        dark=True,
+        primary="ansi_magenta",
+        secondary="ansi_bright_blue",
+        accent="ansi_magenta",
+        foreground="ansi_default",
+        background="ansi_default",
+        surface="ansi_default",
+        panel="ansi_default",
+        boost="ansi_default",
+        success="ansi_green",
+        warning="ansi_yellow",
+        error="ansi_red",
+        variables={
+            **_SHARED,
+            "ansi-background": "ansi_default",
+            "ansi-foreground": "ansi_default",
+            "block-cursor-background": "ansi_white",
+            "block-cursor-foreground": "ansi_default",
+            "block-cursor-blurred-background": "ansi_bright_black",
+            "block-cursor-blurred-foreground": "ansi_default",
+            "block-hover-background": "ansi_default",
+            "input-selection-background": "ansi_white",
+            "input-selection-foreground": "ansi_default",
+            "screen-selection-background": "ansi_white",
+            "screen-selection-foreground": "ansi_default",
+            "border-blurred": "ansi_default",
+            "scrollbar": "ansi_bright_black",
+            "scrollbar-hover": "ansi_bright_black",
+            "scrollbar-active": "ansi_magenta",
+            "scrollbar-background": "ansi_default",
+            "scrollbar-background-hover": "ansi_default",
+            "scrollbar-background-active": "ansi_default",
+            "quiet": "ansi_bright_black",
+        },
+    ),
 )
 """Every theme defines `quiet`, a color for secondary text with a contrast of at least 4.5."""
+
+
+class TerminalColors(LineFilter):
+    """Write the signs of an ANSI theme as attributes, which every terminal shows readably.
+
+    The palette of a terminal is unknown: its gray may be its background, and its colors may be
+    unreadable on each other. So quiet text is dim, the line under a cursor is reversed, and that
+    under the cursor of a list without the focus is underlined. Without `color`, attributes are all
+    that is written.
+    """
+
+    def __init__(self, *, color: bool) -> None:
+        super().__init__()
+        self._color = color
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [
+            Segment(text, style and terminal_style(style, color=self._color), control)
+            for text, style, control in segments
+        ]
+
+
+@lru_cache(4096)
+def terminal_style(style: Style, *, color: bool) -> Style:
+    """Return a style of an ANSI theme that needs no background but the terminal's own."""
+    ink, ground = style.color or _DEFAULT, style.bgcolor or _DEFAULT
+    attributes = Style.null()
+    if ink.number == _GRAY:
+        ink, attributes = _DEFAULT, Style(dim=True)
+    if ground.number == _GRAY:
+        attributes += Style(underline=True)
+    elif not ground.is_default:
+        ink = _DEFAULT if ground.number == _WHITE else ground
+        attributes = Style(reverse=True, dim=False)
+    if not color:
+        ink = _DEFAULT
+    return style + Style(color=ink, bgcolor=_DEFAULT) + attributes

@@ -1,245 +1,390 @@
 """Pictures of screens as readable text: characters, and each cell's style by names of the theme.
 
 Ours, not pytest-textual-snapshot: its SVG of one screen in one theme has 60 to 150 kB, names
-colours by class numbers that all change when one cell does, and cannot be read in a diff. Here both
-themes share one text, and "error on surface" is a style.
+colors by class numbers that all change when one cell does, and cannot be read in a diff. Here a
+file holds one screen at all sizes: the text, which is the same in all modes, and below each row the
+runs of its styles. A style is a letter; the legend says what it is in each mode: "error on surface"
+in the themes, "red" in the colors of the terminal, "bold" without colors.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from difflib import unified_diff
-from itertools import groupby
+from functools import lru_cache
+from itertools import chain, groupby, product, takewhile
 from pathlib import Path
+from string import ascii_letters
+from typing import NamedTuple
+from unittest.mock import patch
 
+from rich.color import Color as RichColor
 from rich.color import ColorType
 from rich.style import Style
+from textual._color_constants import ANSI_COLORS
+from textual._compositor import LayoutUpdate
 from textual.color import Color
+from textual.css.styles import Styles
+from textual.geometry import Size
+from textual.strip import Strip
+from textual.widgets import Input, TextArea
 
-from obsidian_agent.tui.themes import DARK, LIGHT
+from obsidian_agent.tui.themes import ANSI, DARK, HIGH_CONTRAST, LIGHT, terminal_style
 from tui.driving import Driver
 
 FOLDER = Path(__file__).parent / "snapshots"
 UPDATE = "UPDATE_SNAPSHOTS" in os.environ
 """Set it to rewrite the files; then read what has changed."""
 
-SIZES = ((80, 24), (120, 40))
-"""The sizes of pictures with the colours of the dark and the light theme."""
-MORE_SIZES = ((60, 20), (200, 50))
-"""The sizes of pictures in the dark theme alone, which are about layout."""
+SIZES = ((80, 24), (120, 40), (200, 50), (60, 20))
+THEMES = (DARK, LIGHT, ANSI)
+"""The themes of pictures. That of high contrast is judged, at the first size."""
+NO_COLOR = "NO_COLOR"
+"""The last mode of a picture, whose styles are those of `ANSI` without its colors."""
+MODES = (*THEMES, NO_COLOR)
 
+LOOKS = 3
 TRIES = 12
 BETWEEN_TRIES = 0.3
 """Seconds."""
 
 READABLE = 4.5
 """Contrast that text needs (WCAG 2.2, AA)."""
+ENHANCED = 7.0
+"""Contrast that text needs in the theme of high contrast (WCAG 2.2, AAA)."""
 RECOGNIZABLE = 3.0
-"""Contrast that a sign needs beside a word that says the same."""
+"""Contrast that a sign needs beside a word that says the same, and a key without effect."""
 
-_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _CLOCK = re.compile(r"(?<!\d)\d\d:\d\d(?!\d)")
 _DRAWN = re.compile(r"[\s\u2500-\u259f·•⠀-⣿]")
 """Lines, blocks and dots: what is drawn, not read."""
 _SIGNS = ("✓", "✗", "▲", "↷", "⟳")
+_BARS = str.maketrans("━╺╸", "   ")
+_FLAGS = ("bold", "dim", "italic", "underline", "strike", "reverse")
+_names: dict[str, dict[str, set[str]]] = {}
+"""The names of the colors of each theme."""
 
+Show = Callable[[Driver], Awaitable[object]]
+"""Opens a screen."""
 Cell = tuple[str, Style]
+Look = tuple[Style, ...]
+"""The styles of a cell in all modes."""
+
+
+class Shot(NamedTuple):
+    """The screen at one size: its cells in the dark theme, and their styles in all modes."""
+
+    size: Size
+    rows: list[list[Cell]]
+    looks: list[list[Look]]
 
 
 def cells(app: Driver) -> list[list[Cell]]:
-    """Return the cells of the screen, row by row."""
-    rows = app.app.screen._compositor.render_strips()
+    """Draw the screen, and return its cells row by row."""
+    textual = app.app
+    with textual.screen._context():
+        update = textual.screen._compositor.render_update(
+            full=True, screen_stack=textual._background_screens
+        )
+    assert isinstance(update, LayoutUpdate)
     return [
-        [(char, segment.style or Style()) for segment in row for char in segment.text]
-        for row in rows
+        [(char, segment.style or Style()) for segment in Strip.join(row) for char in segment.text]
+        for row in update.strips
     ]
 
 
-async def picture(app: Driver, themes: Sequence[str]) -> str:
-    """Return the screen in some themes: rows, the runs of their styles, and the legend.
+def wear(app: Driver, theme: str) -> None:
+    """Give all screens a theme at once.
 
-    Unreadable text fails at once.
+    Textual would mark all widgets below one again for each of its colors, and forgets its palette.
     """
-    for screen in app.app.screen_stack:
-        for field in screen.query("Input, TextArea").results():
-            field.cursor_blink = False  # type: ignore[attr-defined]
-    seen: dict[str, list[list[Cell]]] = {}
-    names: dict[str, dict[str, str]] = {}
-    for theme in themes:
-        app.app.theme = theme
+    textual = app.app
+    needs_layout = False
+
+    def refresh(styles: Styles, *, layout: bool = False, **which: bool) -> None:
+        nonlocal needs_layout
+        needs_layout = needs_layout or layout
+
+    with patch.object(textual, "refresh_css", lambda animate: None):
+        textual.theme = theme
+    with textual.screen._context(), patch.object(Styles, "refresh", refresh):
+        textual.stylesheet.set_variables(textual.get_css_variables())
+        textual.stylesheet.reparse()
+        textual.stylesheet.update_nodes([textual])
+        for screen in textual.screen_stack:
+            textual.stylesheet.update(screen)
+            for widget in screen.walk_children(with_self=True):
+                widget.refresh(layout=needs_layout)
+    if needs_layout:
+        for screen in textual.screen_stack:
+            with screen._context():
+                screen._refresh_layout()
+    if theme not in _names:
+        names = _names[theme] = {}
+        for name, value in textual.theme_variables.items():
+            if value.startswith("#") and len(value) == 7:
+                names.setdefault(value.lower(), set()).add(name)
+
+
+async def looks(app: Driver, *names: str, **dialogs: Show) -> None:
+    """Compare the screen on top with its picture, as it follows the terminal through all sizes.
+
+    `dialogs` are opened over it at each size, by their names with _ for -. `UPDATE_SNAPSHOTS` writes
+    the pictures. A screen that is drawn in several steps is read again; a wrong one fails after
+    some seconds.
+    """
+    problems: list[str] = []
+    for _ in range(1 if UPDATE else LOOKS):
+        problems = []
+        shots: dict[str, list[Shot]] = {}
+        for size in SIZES:
+            if app.app.size != size:
+                await app.resize(*size)
+            for name in names:
+                shots.setdefault(name, []).append(await _shot(app, name, problems))
+            for dialog, show in dialogs.items():
+                name = dialog.replace("_", "-")
+                await show(app)
+                shots.setdefault(name, []).append(await _shot(app, name, problems))
+                await _close(app)
+        for name, taken in shots.items():
+            problems += _differences(name, _written(taken))
+        if not problems:
+            return
+    raise AssertionError("\n".join(problems))
+
+
+async def _close(app: Driver) -> None:
+    """Close all dialogs, and forget what was typed."""
+    while len(app.app.screen_stack) > 1:
+        app.app.screen.dismiss(None)
         await app.settle()
-        for (
-            screen
-        ) in app.app.screen_stack:  # what a dialog dims is as it was when the dialog was drawn last
-            screen.refresh()
+    app.prompt.text = ""
+    await app.settle()
+
+
+def _picture(name: str) -> Path:
+    return FOLDER / f"{name}.txt"
+
+
+def _differences(name: str, now: str) -> Iterator[str]:
+    """Yield the lines in which a screen differs from its picture, or write the picture."""
+    file = _picture(name)
+    if UPDATE:
+        file.write_text(now, encoding="utf-8")
+        return
+    before = file.read_text(encoding="utf-8")
+    if now != before:
+        yield from unified_diff(
+            before.splitlines(), now.splitlines(), file.name, "the screen", lineterm="", n=1
+        )
+
+
+async def _shot(app: Driver, name: str, problems: list[str]) -> Shot:
+    """Draw the screen in all modes, once its text is the expected one, and judge its colors."""
+    size = app.app.size
+    expected = None if UPDATE else _texts_of(_picture(name).read_text(encoding="utf-8"), size)
+    for _ in range(TRIES):
+        await app.settle()
+        app.app.clear_notifications()
+        for screen in app.app.screen_stack:
+            for field in screen.query("Input, TextArea").results():
+                assert isinstance(field, Input | TextArea)
+                field.cursor_blink = False
+        await app.settle()
+        await _finish_below(app)
+        drawn = {DARK: cells(app)}
+        texts = _texts(drawn[DARK])
+        if texts == expected:
+            break
+        if UPDATE:
+            expected = texts
+        await app.pilot.pause(BETWEEN_TRIES)
+    for theme in (LIGHT, *([HIGH_CONTRAST] if size == SIZES[0] else []), ANSI):
+        wear(app, theme)
+        drawn[theme] = cells(app)
+    wear(app, DARK)
+    drawn[NO_COLOR] = [
+        [(char, terminal_style(style, color=False)) for char, style in row] for row in drawn[ANSI]
+    ]
+    where = f"{name} {size.width}x{size.height}"
+    same = _without_bars(_texts(drawn[DARK]))
+    problems += (
+        f"{where}: another text in {mode}"
+        for mode, rows in drawn.items()
+        if _without_bars(_texts(rows)) != same
+    )
+    problems += (f"{where} {problem}" for problem in _unreadable(app, drawn))
+    looks = [
+        [tuple(style for _, style in cell) for cell in zip(*rows, strict=True)]
+        for rows in zip(*(drawn[mode] for mode in MODES), strict=True)
+    ]
+    return Shot(size, drawn[DARK], looks)
+
+
+async def _finish_below(app: Driver) -> None:
+    """Lay out and draw the screens below a dialog, which Textual leaves as they were."""
+    for screen in app.app.screen_stack[:-1]:
+        screen._layout_required = True
+        while screen._layout_required:
+            screen._layout_required = False
+            with screen._context():
+                screen._refresh_layout()
             await app.settle()
-        seen[theme] = cells(app)
-        names[theme] = _names(app)
-        hidden = list(unreadable(app))
-        assert not hidden, f"{theme}: {hidden}"
-    first, last = seen[themes[0]], seen[themes[-1]]
-    texts = _texts(last)
-    assert texts == _texts(first), "the themes differ in more than colours"
-    said = {
-        (d, other): _pair(_said(d, names[themes[-1]]), _said(other, names[themes[0]]))
-        for d, other in {
-            (d, other)
-            for dark, light in zip(last, first, strict=True)
-            for (_, d), (_, other) in zip(dark, light, strict=True)
-        }
-    }
-    legend: dict[str, str] = {}
-    lines: list[str] = []
-    for text, dark, light in zip(texts, last, first, strict=True):
-        styles = [said[d, other] for (_, d), (_, other) in zip(dark, light, strict=True)]
-        runs = [
-            (legend.setdefault(style, _LETTERS[len(legend)]), len(list(run)))
-            for style, run in groupby(styles)
-        ]
-        lines += [f"|{text}", f"~{' '.join(f'{letter}{count}' for letter, count in runs)}"]
-    return "\n".join([*lines, *(f"{letter} = {style}" for style, letter in legend.items()), ""])
+    app.app.screen.refresh()
+
+
+def _without_bars(texts: list[str]) -> list[str]:
+    """Return the rows without progress bars, whose rest the colors of a terminal leave out."""
+    return [text.translate(_BARS).rstrip() for text in texts]
 
 
 def _texts(rows: list[list[Cell]]) -> list[str]:
     return [_CLOCK.sub("09:30", "".join(char for char, _ in row)).rstrip() for row in rows]
 
 
-def unreadable(app: Driver) -> Iterator[str]:
-    """Return the words on the topmost screen that have no contrast, without dimmed parts."""
-    screen = app.app.screen
-    top = screen.region if len(app.app.screen_stack) == 1 else screen.children[0].region
-    without_effect = [key.region for key in screen.query("FooterKey.-disabled")]
-    for y, row in enumerate(cells(app)):
-        inside = [
-            cell
-            for x, cell in enumerate(row)
-            if top.contains(x, y) and not any(key.contains(x, y) for key in without_effect)
-        ]
-        for style, run in groupby(inside, key=lambda cell: cell[1]):
-            text = _DRAWN.sub("", "".join(char for char, _ in run))
-            if _is_of_terminal(style):
-                continue
-            fore, ground = _hex(style, back=False), _hex(style, back=True)
-            needed = RECOGNIZABLE if text in _SIGNS else READABLE
-            if text and contrast(fore, ground) < needed:
-                yield f"{text!r} in row {y}: {contrast(fore, ground):.1f} ({fore} on {ground})"
+def _texts_of(picture: str, size: Size) -> list[str]:
+    """Return the rows of a written picture at one size."""
+    _, _, part = picture.partition(f"{size.width}x{size.height}\n")
+    rows = takewhile(lambda line: line[:1] in ("|", "~"), part.splitlines())
+    return [line[1:] for line in rows if line.startswith("|")]
 
 
-async def looks(name: str, app: Driver, themes: Sequence[str] = (LIGHT, DARK)) -> None:
-    """Compare the screen on top with its picture at this size; `UPDATE_SNAPSHOTS` writes it.
+def _written(shots: Sequence[Shot]) -> str:
+    """Return the file of a screen: rows, the runs of their styles, and the legend."""
+    letters = chain(ascii_letters, map("".join, product(ascii_letters, repeat=2)))
+    legend: dict[str, str] = {}
+    lines: list[str] = []
+    for shot in shots:
+        lines.append(f"{shot.size.width}x{shot.size.height}")
+        for text, row, looks in zip(_texts(shot.rows), shot.rows, shot.looks, strict=True):
+            runs = []
+            for entry, run in groupby(_entries(row, looks)):
+                if entry not in legend:
+                    legend[entry] = next(letters)
+                runs.append(f"{legend[entry]}{len(list(run))}")
+            lines += [f"|{text}", f"~{' '.join(runs)}"]
+        lines.append("")
+    return "\n".join([*lines, *(f"{letter} = {entry}" for entry, letter in legend.items()), ""])
 
-    With two themes, one picture has the colours of both.
 
-    A screen that is drawn in several steps is read again, its text first, which costs less than
-    both themes; a wrong one fails after some seconds.
+def _entries(row: list[Cell], looks: list[Look]) -> Iterator[str]:
+    """Yield the entry of each cell; a blank of which only the ground is seen joins its neighbor."""
+    last: Look | None = None
+    for (char, _), look in zip(row, looks, strict=True):
+        if char.isspace() and (blank := _blank(look)):
+            if last is None or _blank(last) != blank:
+                last = blank
+        else:
+            last = look
+        yield _entry(last)
+
+
+@lru_cache(4096)
+def _blank(look: Look) -> Look:
+    """Return the styles without what a blank does not show; none if it shows more than a ground."""
+    if any(style.underline or style.strike or style.reverse for style in look):
+        return ()
+    return tuple(Style(bgcolor=style.bgcolor) for style in look)
+
+
+@lru_cache(4096)
+def _entry(look: Look) -> str:
+    """Return the line of the legend for the styles of a cell.
+
+    First by the names of the colors of all themes, or by those of each theme if they have no name
+    in common; then in the colors of the terminal, then with NO_COLOR.
     """
-    width, height = app.app.size
-    file = FOLDER / f"{name}-{width}x{height}.txt"
-    if UPDATE:
-        file.write_text(await _stable_picture(app, themes), encoding="utf-8")
-        return
-    before = file.read_text(encoding="utf-8").splitlines()
-    expected = [line[1:] for line in before if line.startswith("|")]
-    for _ in range(TRIES):
-        await app.settle()
-        if _texts(cells(app)) == expected:
-            break
-        await app.pilot.pause(BETWEEN_TRIES)
-    for left in reversed(range(TRIES)):
-        try:
-            now = (await _settled_picture(app, themes)).splitlines()
-            assert now == before, "\n".join(
-                unified_diff(before, now, file.name, "the screen", lineterm="", n=1)
-            )
-            return
-        except AssertionError:
-            if not left:
-                raise
-            await app.pilot.pause(BETWEEN_TRIES)
-
-
-async def looks_at_sizes(name: str, app: Driver) -> None:
-    """Compare the screen on top with its pictures, as it follows the terminal through all sizes."""
-    for size in (*SIZES, *MORE_SIZES):
-        await app.resize(*size)
-        await looks(name, app, (LIGHT, DARK) if size in SIZES else (DARK,))
-
-
-async def _settled_picture(app: Driver, themes: Sequence[str]) -> str:
-    await app.settle()
-    app.app.clear_notifications()
-    return await picture(app, themes)
-
-
-async def _stable_picture(app: Driver, themes: Sequence[str]) -> str:
-    """Return the first picture that is the same when it is taken a second time."""
-    last = ""
-    for left in reversed(range(TRIES)):
-        try:
-            current = await _settled_picture(app, themes)
-        except AssertionError:
-            if not left:
-                raise
-            current = ""
-        if current and current == last:
-            return current
-        last = current
-        await app.pilot.pause(BETWEEN_TRIES)
-    raise AssertionError("the screen keeps changing")
-
-
-def _names(app: Driver) -> dict[str, str]:
-    """Colours to the shortest of their names in the theme."""
-    found: dict[str, str] = {}
-    for name, value in sorted(
-        app.app.theme_variables.items(), key=lambda each: (len(each[0]), each[0])
-    ):
-        if value.startswith("#") and len(value) == 7:
-            found.setdefault(value.lower(), name)
-    return found
-
-
-def _is_of_terminal(style: Style) -> bool:
-    """Return True if the terminal decides about one of the colours."""
-    return any(
-        color is not None and color.type is not ColorType.TRUECOLOR
-        for color in (style.color, style.bgcolor)
+    *themed, ansi, bare = look
+    styles = list(zip(themed, (DARK, LIGHT), strict=True))
+    inks = _named([(style.color, theme) for style, theme in styles])
+    grounds = _named([(style.bgcolor, theme) for style, theme in styles])
+    return " | ".join(
+        [
+            _said(inks, grounds, themed[0]),
+            _said(_of_terminal(ansi.color), _of_terminal(ansi.bgcolor), ansi),
+            _said(_of_terminal(bare.color), _of_terminal(bare.bgcolor), bare),
+        ]
     )
 
 
-def _hex(style: Style, *, back: bool) -> str:
-    """Return a colour as hex, or its name if the terminal decides about it."""
-    fore, ground = (style.bgcolor, style.color) if style.reverse else (style.color, style.bgcolor)
-    color = ground if back else fore
-    if color is None:
+def _said(ink: str, ground: str, style: Style) -> str:
+    flags = [flag for flag in _FLAGS if getattr(style, flag)]
+    return " ".join(filter(None, [ink, ground and f"on {ground}", *flags])) or "plain"
+
+
+def _of_terminal(color: RichColor | None) -> str:
+    """Return the name of a color of the terminal, "" for its default."""
+    if color is None or color.is_default:
         return ""
-    return color.name if color.triplet is None else color.triplet.hex.lower()
+    return ANSI_COLORS[color.number] if color.number is not None else color.name
 
 
-def _named(color: str, names: dict[str, str]) -> str:
-    """Colours that were mixed differ from those of the theme by a rounding."""
-    if color in names or not color.startswith("#"):
-        return names.get(color, "")
-    for known, name in names.items():
-        if all(
-            abs(int(color[at : at + 2], 16) - int(known[at : at + 2], 16)) <= 1 for at in (1, 3, 5)
-        ):
-            return name
-    return color
-
-
-def _said(style: Style, names: dict[str, str]) -> str:
-    fore, ground = (_named(_hex(style, back=back), names) for back in (False, True))
-    flags = [
-        flag for flag in ("bold", "dim", "italic", "underline", "strike") if getattr(style, flag)
+def _named(colors: list[tuple[RichColor | None, str]]) -> str:
+    """Return the shortest name that the colors have in their themes, or "" if the ink is unseen."""
+    if any(color is None or color.triplet is None for color, _ in colors):
+        return ""
+    named = [
+        _names_of(color.triplet.hex, theme) for color, theme in colors if color and color.triplet
     ]
-    return " ".join([fore, "on", ground, *flags])
+    common = set[str].intersection(*named)
+    if common:
+        return min(common, key=lambda name: (len(name), name))
+    return "/".join(min(names, key=lambda name: (len(name), name)) for names in named)
 
 
-def _pair(dark: str, light: str) -> str:
-    return dark if dark == light else f"{dark} / {light}"
+@lru_cache(4096)
+def _names_of(color: str, theme: str) -> set[str]:
+    """Return the names of a color; one that was mixed may differ from that of the theme by one."""
+    value = Color.parse(color).rgb
+    names = {
+        name
+        for known, names in _names[theme].items()
+        if all(
+            abs(one - other) <= 1 for one, other in zip(value, Color.parse(known).rgb, strict=True)
+        )
+        for name in names
+    }
+    return names or {color}
+
+
+def _unreadable(app: Driver, drawn: Mapping[str, list[list[Cell]]]) -> Iterator[str]:
+    """Return the words on the topmost screen that lack contrast, without those that it dims."""
+    screen = app.app.screen
+    boxes = screen.query("#box, CommandPalette > Vertical")
+    top = (boxes.first() if boxes else screen).region
+    disabled = [key.region for key in screen.query("FooterKey.-disabled")]
+    for mode, rows in drawn.items():
+        for y, row in enumerate(rows[top.y : top.bottom], top.y):
+            inside = [
+                (style, any(key.contains(x, y) for key in disabled), char)
+                for x, (char, style) in enumerate(row[top.x : top.right], top.x)
+            ]
+            for (style, is_disabled), run in groupby(inside, key=lambda cell: cell[:2]):
+                text = _DRAWN.sub("", "".join(char for *_, char in run))
+                is_sign = is_disabled or text in _SIGNS
+                if text and (problem := _problem(mode, style, is_sign=is_sign)):
+                    yield f"row {y}, {mode}: {text!r} {problem}"
+
+
+@lru_cache(4096)
+def _problem(mode: str, style: Style, *, is_sign: bool) -> str:
+    """Return the reason why a style of a mode cannot be read, or ""."""
+    ink, ground = style.color or RichColor.default(), style.bgcolor or RichColor.default()
+    if mode in (ANSI, NO_COLOR):
+        known = ColorType.DEFAULT if mode == NO_COLOR else ColorType.STANDARD
+        if ink.type <= known and ground.is_default:
+            return ""
+        return f"depends on more than the terminal shows ({style})"
+    if ink.triplet is None or ground.triplet is None:
+        return f"depends on the terminal ({style})"
+    needed = ENHANCED if mode == HIGH_CONTRAST else READABLE
+    found = contrast(ink.triplet.hex, ground.triplet.hex)
+    if found >= (RECOGNIZABLE if is_sign else needed):
+        return ""
+    return f"has a contrast of {found:.1f} ({style})"
 
 
 def contrast(first: str, second: str) -> float:
@@ -248,6 +393,7 @@ def contrast(first: str, second: str) -> float:
     return (bright + 0.05) / (dull + 0.05)
 
 
+@lru_cache(4096)
 def _luminance(color: str) -> float:
     """Relative luminance as WCAG defines it."""
     linear = [

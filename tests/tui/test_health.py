@@ -21,7 +21,7 @@ from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.vault.filesystem.store import VaultStore
 from tui.driving import Driver, driving_real
-from tui.snapshots import SIZES, looks_at_sizes
+from tui.snapshots import SIZES, looks
 
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 PROSE = "One sentence that is long enough to mean something.\n"
@@ -232,4 +232,4 @@ async def test_what_it_looks_like(tmp_path: Path) -> None:
     async with messy(tmp_path, SIZES[0]) as driver:
         await opened(driver)
         await driver.press("enter", "down")
-        await looks_at_sizes("health", driver)
+        await looks(driver, "health")

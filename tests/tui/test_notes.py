@@ -13,7 +13,7 @@ from obsidian_agent.tui.screens.notes import last_code
 from obsidian_agent.tui.screens.open_note import LinePicker, NoteRow, OpenNote
 from obsidian_agent.tui.widgets import note as note_widgets
 from tui.driving import Driver, driving
-from tui.snapshots import SIZES, looks_at_sizes
+from tui.snapshots import SIZES, looks
 
 GARDEN = """---
 tags: [garden, spring]
@@ -88,7 +88,7 @@ async def test_a_note_looks_as_before_and_can_be_read() -> None:
     async with driving(files=FILES, size=SIZES[0]) as app:
         await opened(app, "garden")
         await app.press("tab")
-        await looks_at_sizes("note", app)
+        await looks(app, "note")
 
 
 async def test_a_long_note_is_rendered_while_keys_are_handled() -> None:
@@ -194,7 +194,7 @@ async def test_outline_and_backlinks_lead_to_their_lines() -> None:
         await app.press("b")
         await app.on_top(LinePicker)
         assert "Water the ==beans==, see" in app.screen()
-        await looks_at_sizes("backlinks", app)
+        await looks(app, "backlinks")
         await app.press("down", "enter")
         assert (app.panes.note.path, app.panes.note.reading.line) == ("Garden.md", 2)
 

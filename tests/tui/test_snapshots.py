@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from datetime import UTC, datetime, tzinfo
 from functools import partial
@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 import pytest
 from textual.containers import VerticalScroll
+from textual.screen import Screen
 from textual.widgets import TextArea
 
 from agents import call, calls
@@ -43,7 +44,6 @@ from obsidian_agent.tui.screens.trust import Reading
 from obsidian_agent.tui.screens.undo import Steps
 from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from obsidian_agent.tui.themes import ANSI, DARK, HIGH_CONTRAST
 from obsidian_agent.tui.widgets.plan_list import PlanList
 from obsidian_agent.tui.widgets.row_list import ChoiceList
 from previews import create as new_file
@@ -51,10 +51,10 @@ from previews import modify, move, previewed, run
 from support import settings_with
 from tui.driving import MODEL, Driver, driving
 from tui.samples import PROJECTS, append, create, interrupted, plan_of, vault_path
-from tui.snapshots import SIZES, looks, looks_at_sizes
+from tui.snapshots import SIZES, Show, looks
 
-Show = Callable[[Driver], Awaitable[object]]
 SCREENS: dict[str, Show] = {}
+"""The contents of the main screen, and the screens that take its place."""
 
 DIFF = "# Tuesday\n\n- Garden\n- [[Kitchen]]\n- Roof\n- Attic\n"
 
@@ -120,12 +120,6 @@ async def conflict(app: Driver) -> None:
 
 
 @screen
-async def save(app: Driver) -> None:
-    await result(app)
-    await app.press("m")
-
-
-@screen
 async def editor(app: Driver) -> None:
     await plan(app)
     await app.press("e")
@@ -142,20 +136,10 @@ def keys(*names: str) -> Show:
     return show
 
 
-async def comment(app: Driver) -> None:
-    await plan(app)
-    await app.press("c")
-
-
 async def history_files(app: Driver) -> None:
     await app.press("f3")
     await app.settle()
     await app.press("enter", "space")
-
-
-async def conversations(app: Driver) -> None:
-    await app.send("Which projects are open?")
-    await app.press("f4")
 
 
 @screen
@@ -200,37 +184,17 @@ async def running(app: Driver) -> None:
     progress._draw()
 
 
-@screen
-async def tasks(app: Driver) -> None:
-    await app.send("What is to do?")
-    await app.press("f8")
-
-
-@screen
 async def actions(app: Driver) -> None:
     """Without the bar, whose length says how many actions there are."""
     await app.press("f2")
     app.app.screen.query_one(ChoiceList).styles.scrollbar_size_vertical = 0
 
 
-@screen
 async def help(app: Driver) -> None:
     """Without the bar, whose length says how many keys and commands there are."""
     await app.press("f1")
     app.app.screen.query_one(VerticalScroll).styles.scrollbar_size_vertical = 0
 
-
-SCREENS |= {
-    "comment": comment,
-    "history": keys("f3"),
-    "history-files": history_files,
-    "conversations": conversations,
-    "settings": keys("f5"),
-    "open": keys("ctrl+o", *"idea"),
-    "palette": keys("ctrl+p", *"hist"),
-    "plans": keys(*"/plans", "enter"),
-    "rules": keys(*"/rules", "enter"),
-}
 
 ITEMS = tuple(
     ShareItem(
@@ -280,7 +244,7 @@ DELETE = Candidate(
 )
 CONFLICTS = [UndoConflict("A.md", "changed since"), UndoConflict("B.md", "gone")]
 UNDO = partial(UndoResult, run_id="r1", restored=("C.md", "D.md"), conflicts=tuple(CONFLICTS))
-PUSHED: dict[str, Callable[[], object]] = {
+PUSHED: dict[str, Callable[[], Screen[Any]]] = {
     "candidates": lambda: Candidates(
         "the todo notes that nothing links to away",
         [MOVE, DELETE],
@@ -344,6 +308,37 @@ PUSHED: dict[str, Callable[[], object]] = {
 }
 
 
+def pushed(build: Callable[[], Screen[Any]]) -> Show:
+    """Open a screen that no vault comes to at will."""
+
+    async def show(app: Driver) -> None:
+        app.app.push_screen(build())
+
+    return show
+
+
+DIALOGS: dict[str, Show] = {
+    "actions": actions,
+    "help": help,
+    "history": keys("f3"),
+    "history_files": history_files,
+    "open": keys("ctrl+o", *"idea"),
+    "palette": keys("ctrl+p", *"hist"),
+    "plans": keys(*"/plans", "enter"),
+    "rules": keys(*"/rules", "enter"),
+    "settings": keys("f5"),
+    **{name.replace("-", "_"): pushed(build) for name, build in PUSHED.items()},
+}
+"""The dialogs over the first screen."""
+OVER: dict[str, dict[str, Show]] = {
+    "answer": {"conversations": keys("f4")},
+    "plan": {"comment": keys("c")},
+    "result": {"save": keys("m")},
+}
+"""The dialogs over others."""
+APPS = 6
+"""The apps that open the dialogs, a few each."""
+
 WORDS = (
     "You have **three** open projects:\n\n1. Garden\n2. Kitchen\n3. Roof\n\n"
     "> The roof is the oldest one.\n\nSee `Projects/` for all of them."
@@ -351,8 +346,6 @@ WORDS = (
 LOOK = calls(call("vault__readFiles", filePaths=["Ideas.md"], why="they may say it"))
 SCRIPTS: dict[str, tuple[Mapping[str, Any], ...]] = {
     "answer": (LOOK, {"text": WORDS}),
-    "conversations": (LOOK, {"text": WORDS}),
-    "tasks": ({"text": "- [ ] Water the beans\n- [x] Buy seeds"},),
 }
 """Answers of the model; the other screens need none."""
 
@@ -422,23 +415,15 @@ def past(wiring: Wiring) -> None:
         os.utime(note, (1_700_000_000, 1_700_000_000 + number))
 
 
-MORE_THEMES = {"contrast": HIGH_CONTRAST, "ansi": ANSI}
-THEMED = ("answer", "diff", "errors", "form", "plan", "result", "settings", "share")
-"""The screens that between them have all colours."""
-
-
 @asynccontextmanager
-async def at_screen(name: str, size: tuple[int, int]) -> AsyncIterator[Driver]:
+async def at_screen(name: str) -> AsyncIterator[Driver]:
     """Open the app at a screen."""
     script = SCRIPTS.get(name, ())
     settings = settings_with(model=MODEL, share_allow=("**",)) if script else LiveSettings()
     async with driving(
-        *script, files=NOTES, size=size, settings=settings, before=past, name="Notebook"
+        *script, files=NOTES, size=SIZES[0], settings=settings, before=past, name="Notebook"
     ) as app:
-        if name in SCREENS:
-            await SCREENS[name](app)
-        else:
-            app.app.push_screen(PUSHED[name]())  # type: ignore[call-overload]
+        await SCREENS[name](app)
         yield app
 
 
@@ -447,20 +432,23 @@ def same_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "python_version", lambda: "3.11.7")
 
 
-@pytest.mark.parametrize("name", [*SCREENS, *PUSHED])
+@pytest.mark.parametrize("name", SCREENS)
 async def test_the_screen_looks_as_before_and_can_be_read(name: str) -> None:
-    async with at_screen(name, SIZES[0]) as app:
-        await looks_at_sizes(name, app)
-        if name in THEMED:
-            await app.resize(*SIZES[0])
-            for theme, full_name in MORE_THEMES.items():
-                await looks(f"{name}-{theme}", app, (full_name,))
+    async with at_screen(name) as app:
+        await looks(app, name, **OVER.get(name, {}))
 
 
-@pytest.mark.parametrize("name", THEMED)
-async def test_the_screen_looks_as_before_without_colours(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    async with at_screen(name, SIZES[0]) as app:
-        await looks(f"{name}-no-color", app, (DARK,))
+@pytest.mark.parametrize("part", range(APPS))
+async def test_the_dialogs_look_as_before_and_can_be_read(part: int) -> None:
+    async with at_screen("welcome") as app:
+        await looks(app, **{name: DIALOGS[name] for name in [*DIALOGS][part::APPS]})
+
+
+async def test_the_tasks_of_a_conversation_look_as_before_and_can_be_read() -> None:
+    answer = {"text": "- [ ] Water the beans\n- [x] Buy seeds"}
+    settings = settings_with(model=MODEL)
+    async with driving(
+        answer, files=NOTES, size=SIZES[0], settings=settings, name="Notebook"
+    ) as app:
+        await app.send("What is to do?")
+        await looks(app, tasks=keys("f8"))

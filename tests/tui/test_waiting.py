@@ -12,7 +12,7 @@ from obsidian_agent.services.waiting_plans import ProposedResult, WaitingPlans
 from obsidian_agent.tui.screens.waiting import WaitingList, WaitingScreen
 from support import MakeVault
 from tui.driving import Driver, driving_real
-from tui.snapshots import looks_at_sizes
+from tui.snapshots import looks
 
 NOW = datetime(2026, 11, 23, 8, 0, tzinfo=UTC)
 
@@ -105,7 +105,7 @@ async def test_plans_are_judged_with_one_key_each(make_vault: MakeVault, tmp_pat
         await app.send("/plans")
         await app.on_top(WaitingScreen)
         await app.until(lambda: "Change Home.md" in app.screen() and "two" in app.screen())
-        await looks_at_sizes("waiting", app)
+        await looks(app, "waiting")
         app.wait_out_grace()
         await app.press("a")
         await app.until(lambda: "Change Inbox.md" in app.screen())

@@ -19,7 +19,6 @@ from textual.visual import Visual
 
 from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.markdown_lines import LinkSpan, MarkdownLine, wrap
-from obsidian_agent.tui.widgets.row_list import cursor_style
 
 Row = tuple[int, int, int]
 """A part of a line on the screen: the index of the line, and the offsets of the part."""
@@ -276,7 +275,7 @@ class ReadingView(ScrollView, can_focus=True):
         if line.line in self._selected and not is_cursor:
             content = content.stylize_before("on $primary 15%")
         if is_cursor:
-            style = style + cursor_style(self, "reading--cursor", reverse=False)
+            style = style + self.get_visual_style("reading--cursor")
         strips = Visual.to_strips(self, content, width, 1, style, pad=True)
         return strips[0].crop(0, width) if strips else Strip.blank(width, style.rich_style)
 

@@ -13,9 +13,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.style import Style
 from textual.visual import Visual
-from textual.widget import Widget
 
 from obsidian_agent import terminal_text
 from obsidian_agent.tui.bindings import binding, bindings
@@ -23,16 +21,6 @@ from obsidian_agent.tui.bindings import binding, bindings
 T = TypeVar("T")
 CACHED_ROWS = 512
 """Rendered rows after which the cache is cleared."""
-
-
-def cursor_style(widget: Widget, component: str, *, reverse: bool) -> Style:
-    """Return the style of the line under a cursor.
-
-    With the colors of a terminal it has no background, on which they may be unreadable.
-    """
-    if widget.app.current_theme.ansi:
-        return Style(reverse=reverse, underline=not reverse)
-    return widget.get_visual_style(component)
 
 
 class _RowMessage(Message):
@@ -176,7 +164,7 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
     def _strip(self, content: Content, width: int, *, cursor: bool = False) -> Strip:
         style = self.visual_style
         if cursor and self.can_stop(self.rows[self.cursor]):
-            style = style + cursor_style(self, "virtual-list--cursor", reverse=self.has_focus)
+            style = style + self.get_visual_style("virtual-list--cursor")
         content = content.truncate(width, ellipsis=True)
         strips = Visual.to_strips(self, content, width, 1, style, pad=True)
         return strips[0] if strips else Strip.blank(width, style.rich_style)
