@@ -1,8 +1,7 @@
-"""An answer as the Markdown of a note: its paths become links, and its own words tag nothing."""
+"""An answer as the Markdown of a note: its links suit the vault, and its own words tag nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Set
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -17,55 +16,48 @@ if TYPE_CHECKING:
 
 _ASIDES: Final = expression(r"\n\n(?:Not used|Or did you mean): ")
 """The remarks below an answer that concern the question, not the notes."""
-_QUERY: Final = expression(r".*: (?:[\d,]+|nothing found\.)")
-"""The first line of an answer without a model, which states the query and a count."""
+_QUERY: Final = expression(
+    r"(?:Yes: )?(?:[\d,]+ .*:|No .*\.|.* of .*: .*|.* first: .*|Dates in .*|Words in .*)"
+    r"|Notes with most of the words .*"
+)
+"""The first line of an answer without a model, which states the query and its result."""
 _ITEM: Final = expression(r"(\s*(?:[-*+]|\d+[.)])\s+)(.+)")
-_ENDING: Final = expression(r"\.\w+(?=$|:| ›)")
+_LINKED: Final = expression(r"\[\[([^\[\]|#^]+)\]\]")
 _TAG: Final = expression(r"(?<![^\s(>])#(?=[^\s#])")
-_COUNTED_TAG: Final = expression(r"- #\S+ \([\d,]+\)")
-_NOT_IN_LINK: Final = frozenset("[]|#^")
 
 
 def answer_markdown(answer: str, note: str, vault: OpenVault) -> str:
     """Return an answer as text for a note of the vault. May block."""
+    text = _ASIDES.split(answer, maxsplit=1)[0]
+    if not _QUERY.fullmatch(text.partition("\n")[0]):
+        return text
     files = [entry.path for entry in vault.view().walk(ROOT) if entry.kind == "file"]
-    links = _Links(
-        parse(note, PathUse.READ),
-        LinkResolver(files),
-        link_style(vault.store),
-        frozenset(path.text for path in files),
-    )
-    first, *lines = _ASIDES.split(answer, maxsplit=1)[0].split("\n")
-    linked = [links.in_item(line) for line in lines]
-    if linked != lines or _QUERY.fullmatch(first):
-        first = _untagged(first)
-    return "\n".join([first, *linked])
+    links = _Links(parse(note, PathUse.READ), LinkResolver(files), link_style(vault.store))
+    return "\n".join(map(links.in_line, text.split("\n")))
 
 
 class _Links(Struct, frozen=True):
     note: VaultPath
     resolver: LinkResolver
     style: LinkStyle
-    paths: Set[str]
 
-    def in_item(self, line: str) -> str:
-        """Return a line of a list with a link for the path that it starts or ends with."""
+    def in_line(self, line: str) -> str:
+        """Return a line; if it is an item, with the vault's kind of link where it has a note."""
         item = _ITEM.fullmatch(line)
-        if item is None or _COUNTED_TAG.fullmatch(line):
-            return _untagged(line) if item is not None else line
+        if item is None:
+            return _untagged(line)
         mark, text = item[1], item[2]
-        for ending in _ENDING.finditer(text):
-            if text[: ending.end()] in self.paths:
-                return mark + self._link(text[: ending.end()]) + _untagged(text[ending.end() :])
         before, colon, last = text.rpartition(": ")
-        if last in self.paths:
-            return f"{mark}{_untagged(before)}{colon}{self._link(last)}"
-        return line
+        if first := _LINKED.match(text):
+            return mark + self._link(first[1]) + _untagged(text[first.end() :])
+        if linked := _LINKED.fullmatch(last):
+            return f"{mark}{_untagged(before)}{colon}{self._link(linked[1])}"
+        return mark + _untagged(text)
 
     def _link(self, text: str) -> str:
-        path = parse(text, PathUse.READ)
-        if not _NOT_IN_LINK.isdisjoint(text):
-            return text
+        path = self.resolver.resolve(text, self.note)
+        if path is None:
+            return f"[[{text}]]"
         target = link_target(self.resolver, path, self.note, self.style)
         return f"[{path.stem}]({target})" if self.style.markdown else f"[[{target}]]"
 

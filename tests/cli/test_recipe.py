@@ -52,7 +52,7 @@ def test_a_question_is_answered(call: Call) -> None:
     code, document = call("recipe", "run", "find-notes", "--param", "notes=#done")
     assert (code, document["answer"], document["sources"]) == (
         0,
-        "notes tagged #done: 2\n- Notes/A.md\n- Inbox.md",
+        "2 notes tagged #done:\n- [[A]]\n- [[Inbox]]",
         ["Notes/A.md", "Inbox.md"],
     )
 

@@ -27,17 +27,17 @@ FILES: Mapping[str, str | bytes] = {
     [
         (
             "which notes are tagged #project?",
-            "notes tagged \\#project: 2\n- [[Hot soup]]\n- [[Projects/Thesis]]",
+            "2 notes tagged \\#project:\n- [[Hot soup]]\n- [[Projects/Thesis]]",
         ),
         (
             "what is overdue?",
-            "open tasks in all notes due before 2026-03-14: 1\n"
+            "1 open task in all notes due before 2026-03-14:\n"
             "- [[Projects/Thesis]]: call \\#ada 📅 2026-03-01",
         ),
         ("which tags does Hot soup have?", "- \\#project (1)\n- \\#winter (1)"),
         ("when was the last #project?", "- 2026-02-01: [[Projects/Thesis]]"),
-        ("what is the budget of Hot soup?", "- [[Hot soup]]: 40"),
-        ("which notes are tagged #gone?", "notes tagged \\#gone: nothing found."),
+        ("what is the budget of Hot soup?", "Budget of Hot soup: 40"),
+        ("which notes are tagged #gone?", "No notes tagged \\#gone."),
     ],
 )
 def test_an_inserted_answer_links_its_notes_and_tags_nothing(
@@ -63,7 +63,7 @@ def test_links_have_the_form_of_the_settings(
     settings: str, link: str, make_vault: MakeVault
 ) -> None:
     store = make_vault({**FILES, ".obsidian/app.json": settings})
-    answered = "notes tagged #project: 1\n- Projects/Hot soup.md"
+    answered = "1 note tagged #project:\n- [[Hot soup]]"
     inserted = answer_markdown(answered, "Home.md", OpenVault(store, lambda: NOW))
     assert inserted.splitlines()[1] == f"- {link}"
 
