@@ -116,7 +116,7 @@ def _missing_attachment(names: NameEvidence, lost: LostLink) -> HealthFinding:
     is_certain = len(files) == 1 and folder_fits(lost.link.target, lost.source, files[0])
     if not files and (files := names.attachments.get(attachment_key(name), [])):
         evidence = "the same name except for spelling, a copy number or the file type"
-    choices = _retargets(lost, files)
+    choices = _retargets(names.survey, lost, files)
     return HealthFinding(
         kind="missing-attachment",
         path=lost.source.text,
@@ -132,7 +132,7 @@ def _unresolved(evidence: NameEvidence, lost: LostLink) -> HealthFinding:
     matches = evidence.of(lost)
     files = [match.file for match in matches] or evidence.similar(lost)
     reasons = ", ".join(dict.fromkeys(match.reason for match in matches))
-    choices = [*_retargets(lost, files), *_create(evidence, lost), _unlink(lost)]
+    choices = [*_retargets(evidence.survey, lost, files), *_create(evidence, lost), _unlink(lost)]
     return HealthFinding(
         kind="unresolved-link",
         path=lost.source.text,
@@ -144,15 +144,23 @@ def _unresolved(evidence: NameEvidence, lost: LostLink) -> HealthFinding:
     )
 
 
-def _retargets(lost: LostLink, files: Sequence[VaultPath]) -> list[RepairChoice]:
+def _retargets(
+    survey: VaultSurvey, lost: LostLink, files: Sequence[VaultPath]
+) -> list[RepairChoice]:
     """Return the choices to link to one of some files, the titles of which are all different."""
     names = Counter(file.name for file in files)
-    return [_retarget(lost, file, by_path=names[file.name] > 1) for file in files[:_MAX_CHOICES]]
+    has_paths = survey.settings.link_style.format != "shortest"
+    return [
+        _retarget(lost, file, by_path=has_paths or names[file.name] > 1)
+        for file in files[:_MAX_CHOICES]
+    ]
 
 
 def _retarget(lost: LostLink, file: VaultPath, *, by_path: bool) -> RepairChoice:
+    """Return the choice to link to a file. What the reader sees stays, but for its spelling."""
     name = file.stem if file.is_note else file.name
-    keeps_text = spelling_key(lost.name.rpartition("/")[2]) != spelling_key(name)
+    is_respelled = spelling_key(lost.name.rpartition("/")[2]) == spelling_key(name)
+    keeps_text = not is_respelled or (by_path and file.is_note)
     args: dict[str, Any] = {"path": lost.source.text, "name": lost.name, "to": file.text}
     if keeps_text:
         args["keepText"] = True

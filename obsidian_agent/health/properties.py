@@ -91,6 +91,8 @@ _OTHER_NOTES: Final = "most other notes"
 _CODE: Final = re.compile(r"[\d/\\:@#]|\.\w")
 _MIN_WORD: Final = 4
 """Letters of a word that is no unit or symbol."""
+_MAX_SYMBOL: Final = 2
+"""Letters of a value that may be a symbol, so that its case counts: "Es" and "es", "5 Mb"."""
 
 
 class _Use(NamedTuple):
@@ -468,10 +470,16 @@ def _not_allowed(survey: VaultSurvey) -> Iterator[HealthFinding]:
 
 def _spelling(text: str) -> str:
     """Return a text without blanks, accents, separators of words, and the case of words."""
-    is_shouted = text.isupper() and len(text.split()) > 1
-    words = without_accents(_letters(text) if is_shouted else " ".join(map(_word, text.split())))
-    joined = _BETWEEN_WORDS.sub("", words)
-    return joined if len(joined) >= _MIN_WORD else _BETWEEN_WORDS.sub(" ", words)
+    words = text.split()
+    if max(map(len, words), default=0) <= _MAX_SYMBOL:
+        spelled = unicodedata.normalize("NFC", " ".join(words))
+    elif text.isupper() and len(words) > 1:
+        spelled = _letters(text)
+    else:
+        spelled = " ".join(map(_word, words))
+    plain = without_accents(spelled)
+    joined = _BETWEEN_WORDS.sub("", plain)
+    return joined if len(joined) >= _MIN_WORD else _BETWEEN_WORDS.sub(" ", plain)
 
 
 def _word(text: str) -> str:
@@ -511,8 +519,11 @@ def _value_findings(name: str, values: Mapping[str, list[VaultPath]]) -> Iterato
     for text, notes in values.items():
         groups[_spelling(text)].append(text)
         lower[text[0].islower()] += len(notes)
+    letters = Counter(map(_letters, groups))
 
     for key, spellings in groups.items():
+        if letters[_letters(key)] > 1:
+            continue  # a code such as "MIT" beside "mit": the case counts
         most = max(len(values[text]) for text in spellings)
 
         def rank(text: str, most: int = most) -> tuple[bool, bool, int, int, bool, str]:
@@ -524,13 +535,28 @@ def _value_findings(name: str, values: Mapping[str, list[VaultPath]]) -> Iterato
             return (odd, is_rare, -accents(text), -count, has_other_case, text)
 
         spellings.sort(key=rank)
+        usual, *others = spellings
+        spellings = [usual, *(text for text in others if _is_same_word(text, usual, values))]
         if len(spellings) > 1:
-            others = {
+            other_values = {
                 texts[0]: sum(len(values[text]) for text in texts)
                 for other, texts in groups.items()
                 if other != key
             }
-            yield _value_finding(name, spellings, values, others)
+            yield _value_finding(name, spellings, values, other_values)
+
+
+def _is_same_word(text: str, usual: str, values: Mapping[str, list[VaultPath]]) -> bool:
+    """Return whether two spellings are one word for their accents.
+
+    "avó" and "avô" are two words, and so may be "papa" and "papá" if both are common.
+    """
+    own, other = ("".join(filter(str.isalnum, _letters(spelling))) for spelling in (text, usual))
+    if own == other:
+        return True
+    most, least = sorted((len(values[text]), len(values[usual])), reverse=True)
+    is_clear = least < _CLEAR_MAJORITY or least * _CLEAR_MAJORITY <= most
+    return is_clear and not (accents(text) and accents(usual))
 
 
 def _follows_convention(text: str, others: Mapping[str, int]) -> bool:

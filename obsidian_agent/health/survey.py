@@ -17,6 +17,7 @@ from obsidian_agent.health.conflict_names import ConflictCopy, copies_among
 from obsidian_agent.health.texts import is_form
 from obsidian_agent.vault.index.digest import HAS_PLACEHOLDERS, body_of
 from obsidian_agent.vault.index.index import Facts, VaultIndex
+from obsidian_agent.vault.links.link_text import DEFAULT_STYLE, LinkStyle
 from obsidian_agent.vault.links.resolve import LinkResolver, file_name, is_relative
 from obsidian_agent.vault.markdown.canvas import CANVAS
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
@@ -59,7 +60,7 @@ class HealthSettings(Struct, frozen=True, kw_only=True):
     `daily_notes` the one for days by their date, "" if it is no other. `daily_folder` is the folder
     of the daily notes, whatever their names. `is_excluded` tests the path of a file by Obsidian's
     setting “Excluded files”, and `config_texts` returns the CSS snippets and settings of plugins.
-    `property_types` are Obsidian's own, by lower-case name.
+    `property_types` are Obsidian's own, by lower-case name, and `link_style` is that of new links.
     """
 
     now: datetime
@@ -69,6 +70,7 @@ class HealthSettings(Struct, frozen=True, kw_only=True):
     daily_folder: str = ""
     is_excluded: Callable[[str], bool] = lambda path: False
     property_types: Mapping[str, str] = field(default_factory=dict)
+    link_style: LinkStyle = DEFAULT_STYLE
     property_rules: tuple[PropertyRule, ...] = ()
     renames: Callable[[], list[tuple[str, str]]] = list
     old_versions: Callable[[str], list[bytes]] = lambda path: []

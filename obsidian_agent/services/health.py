@@ -24,6 +24,7 @@ from obsidian_agent.services.run_context import note_settings
 from obsidian_agent.state_files import replace_file
 from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern
 from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.links.link_text import link_style
 from obsidian_agent.vault.paths.path import app_path
 from obsidian_agent.vault.transaction.actions import PutFile
 from obsidian_agent.vault.views.view import VaultView
@@ -83,6 +84,7 @@ def health_settings(store: VaultStore, state: Path, now: datetime) -> HealthSett
         is_excluded=_exclusion(app),
         config_texts=lambda: _config_texts(store),
         property_types=_property_types(store.obsidian_config("types")),
+        link_style=link_style(store),
         property_rules=_property_rules(store),
         renames=renames,
         old_versions=lambda path: old_versions(state, store, path),
