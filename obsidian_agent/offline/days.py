@@ -189,7 +189,6 @@ def parse_day(text: str, today: date) -> date | None:
 def _translated(text: str) -> str:
     """Return a phrase in lower case, with the English names of its days and months."""
     bare = " ".join(text.casefold().replace("’", "'").removesuffix("'s").split())
-    bare = bare[:-1] if bare[:-1] in NEAR else bare  # “todays log”
     known = vocabulary()
     phrase: list[str] = []
     spoken = bare.removeprefix("the ").split(" ")

@@ -1,53 +1,44 @@
-"""Values for the inputs of a recipe from the pieces of a sentence.
+"""Values for the inputs of a recipe from the parts of a sentence.
 
-A reading gives each piece an input, or none, so that all of them together fit best: by the words
-that introduce a piece and those before the input in the recipe's own examples, by kind, and by
-the words explained. What is missing, what has no place, and what the vault does not have count
-against it. The names and conditions of one input describe notes.
+Each input takes a part of its kind, first of all one behind a word that precedes the input in the
+recipe's own examples. A phrase without quotes behind such a word fills an input that is still
+missing, and so does the only unused phrase. The other names and conditions describe notes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.expression import unicode_expression
-from obsidian_agent.offline.days import NUMBERS
 from obsidian_agent.offline.names import Name, NameKind, display_text
 from obsidian_agent.offline.note_set import ACTIVE, InvalidValue, NoteSet, Term, without_templates
-from obsidian_agent.offline.pieces import (
-    ARTICLES,
-    LABELS,
-    NOUNS,
-    SentencePiece,
-    colon_of,
-    is_filler,
-    pieces_of,
-)
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
 from obsidian_agent.offline.sentence import (
-    AND,
-    ORDERS,
+    NOUNS,
     NameMatch,
     NoteCondition,
     Sentence,
     cue_before,
     is_within,
 )
-from obsidian_agent.offline.values import read
+from obsidian_agent.offline.values import names_of, read
 from obsidian_agent.offline.words import (
     END,
     FUNCTION_WORDS,
+    JOINED,
     NOT,
+    QUOTED_CHARACTER,
     Stretch,
     Word,
     is_function_word,
+    meanings,
+    senses_of,
     stem,
     tokens,
     words,
@@ -55,103 +46,69 @@ from obsidian_agent.offline.words import (
 
 _NAMES: Final[Mapping[str, tuple[NameKind, ...]]] = {
     **dict.fromkeys(("note", "template"), ("note", "alias")),
-    **dict.fromkeys(("tag", "tags"), ("tag",)),
-    **dict.fromkeys(("property", "properties"), ("property",)),
     "entry": ("note", "alias", "folder", "file"),
+    "notes": ("note", "folder", "tag"),
     "folder": ("folder",),
+    "tag": ("tag",),
+    "property": ("property",),
     "value": ("value",),
 }
 """The kinds of names that an input accepts, by its kind."""
-_NEW: Final = frozenset({"newNote", "newName", "folder", "tag", "tags"})
-"""The kinds of inputs that accept a new name below an existing one."""
-_PROSE: Final = frozenset({"text", "list"})
-_LISTED: Final = frozenset({"tags", "properties", "list", "names"})
-"""The kinds of inputs whose values several pieces name."""
-_WORDED: Final = _PROSE | {"folder", "newNote", "newName", "names", "value", "heading"}
-"""The kinds of inputs that accept any words."""
-_FREE: Final = _WORDED | {"tag", "tags", "property", "properties"}
-"""The kinds of inputs that accept words that are no name of the vault."""
-_SINGULAR: Final = {"tags": "tag", "properties": "property"}
+_NEW_KINDS: Final = frozenset({"newNote", "newName", "folder", "tag"})
+"""The kinds of inputs that accept a new name."""
+_TEXT_KINDS: Final = frozenset(
+    {"folder", "newNote", "newName", "value", "text", "list", "names", "heading"}
+)
+"""The kinds of inputs that accept a quoted text."""
+_PHRASE_KINDS: Final = _TEXT_KINDS | {"tag", "tags", "property"}
+"""The kinds of inputs that accept a phrase without quotes."""
+_PROSE: Final = ("text", "list")
+_SEVERAL: Final = ("list", "names")
 _KIND_CUES: Final[Mapping[str, frozenset[str]]] = {
-    **{noun: frozenset({noun}) for noun in ("tag", "folder", "property")},
-    "heading": frozenset({"heading", "section"}),
-    **dict.fromkeys(_PROSE, frozenset({"bullet", "text"})),
+    **{noun: frozenset({noun}) for noun in ("tag", "folder", "property", "heading")},
     "newName": frozenset({"call", "name"}),
 }
 """The stems of the words before an input of a kind, in any recipe."""
+_INTRODUCING: Final = frozenset({"new", "call"})
+"""The senses of the words between a preposition and a new name: “a new note called”."""
 _TASK_TOOLS: Final = frozenset({"vault.markTasks", "vault.setTaskDue", "vault.takeLines"})
+_NEVER_LABELLED: Final = ("property", "value")
+"""The kinds of inputs that take no name of another kind."""
+_CLAUSES: Final = frozenset({"that", "which", "who", "whose"})
+"""The words that end a new name."""
+_LABELS: Final = frozenset({"tag", "folder", "property", stem("alias"), "heading"})
+"""The nouns before a name of their kind."""
 _OF_NOTES: Final = ("is", "words", "links", "backlinks")
 """The keys of conditions whose words never choose an action."""
 _ALL: Final = NoteSet()
+_WHEN: Final = frozenset({"befor", "sinc"})
 _LIMITING: Final = frozenset({"that", "which", "befor", "sinc", "without", "thi", NOT})
 """Senses of the words that begin a clause about which notes are meant."""
 _ADVERBS: Final = frozenset({"still", "also", "just", "currently"})
 """English words in such a clause that limit nothing."""
-_CLAUSES: Final = frozenset({"that", "which", "who", "whose"})
-"""The senses of words that end a name."""
 _RESULTS: Final = frozenset({"value", "tags", "newName", "newNote", "folder"})
 """The kinds of inputs that a statement names behind its verb."""
 _HAVING: Final = frozenset({"with", "without", "have", "property", "to"})
 """Senses of the words by which a property exists, or does not, whatever its value."""
 _TO: Final = frozenset({"to", "into", "onto"})
 _INSIDE: Final = frozenset({"in", "from", "under"})
-_REMOVING: Final = frozenset({"remov", "delet", "renam"})
-"""The stems of verbs for what exists: a tag or a property that no note has is none."""
 _ASSIGNS: Final = unicode_expression(r"\s*[:=]")
-_ASSIGNED: Final = unicode_expression(r"[:=]\s*$")
-_OPENING: Final = unicode_expression(r"[(\[¿¡]+$")
-_CLOSING: Final = unicode_expression(r"[)\]%+]*")
-_STRUCTURE: Final = NOUNS | NUMBERS.keys() | {"end", "start"}
-"""The senses of words that no reading need explain."""
-
-# What a reading is worth.
-_BEAM: Final = 12
-"""The readings that are kept for each piece."""
-_READ: Final = 6
-"""The readings whose values are read."""
-_FITTING: Final = 1.0
-"""A name of the right kind."""
-_LITERAL: Final = 2.0
-"""A word before the piece is one before the input in an example; another one means the same."""
-_SAME_SENSE: Final = 1.6
-_DISTANT: Final = 0.1
-_BEHIND_COLON: Final = 2.5
-_ANOTHER: Final = 1.5
-"""The cost of words that introduce another input."""
-_UNNAMED: Final = 0.8
-"""The cost of words that nothing introduces."""
-_UNPLACED: Final = 3.0
-"""The cost of a piece that no preposition introduces, for an input that always has one."""
-_WHERE: Final = 2.8
-"""The cost of a destination that is said like a place where notes are."""
-_CERTAIN: Final = 1.5
-"""The worth from which a value says that a property is set."""
-_MISSING: Final = 2.5
-_LIMIT: Final = 4.0
-"""The cost of a condition that no input takes."""
-_NOWHERE: Final = 2.4
-"""The cost of a description that no note meets."""
-
-
-class Assignment(Struct, frozen=True):
-    """The inputs of the first pieces: "" for none, "+" for one that continues the piece before."""
-
-    inputs: tuple[str, ...]
-    worth: float
-
-    @property
-    def last(self) -> str:
-        """The input of the last piece."""
-        return next((name for name in reversed(self.inputs) if name != "+"), "")
+_BEHIND_COLON: Final = unicode_expression(r"(?s)(?:：|:(?=\s|[^\x00-\x7f]))\s*(\S.*?)\s*$")
+_OPENING: Final = unicode_expression(r"[^\s\ue000]+$")
+_CLOSING: Final = unicode_expression(r"[^\s,;:.!?\ue000。，；！？]*")
 
 
 @lru_cache(maxsize=512)
 def _cues(examples: Sequence[str], name: str) -> frozenset[str]:
-    """Return the stems of the words before an input, or fields of one, in a recipe's examples."""
+    """Return the stems of the words before an input, or a field of one, in a recipe's examples.
+
+    The name is that of the input, of a field (“notes.text”), or of any field (“notes.”).
+    """
     cues: set[str] = set()
     for example in examples:
         for slot in SLOT.finditer(example):
-            if slot[1] == name:
+            field = f"{slot[1]}.{slot[2]}" if slot[2] else slot[1]
+            if field == name or (name.endswith(".") and field.startswith(name)):
                 before = SLOT.sub("!", example[: slot.start()])
                 cue = cue_before(before, tokens(before), len(before))
                 cues |= {stem(cue.text)} if cue is not None else set()
@@ -174,23 +131,28 @@ class Filling:
     def __init__(self, parsed: Sentence, recipe: Recipe) -> None:
         self.parsed = parsed
         self.recipe = recipe
-        self.values: dict[str, Any] = {}
         self.used: list[Stretch] = []
         self.guesses: dict[str, Stretch] = {}
         """The phrases without quotes, by input."""
-        self.worth = 0.0
-        """The worth of the reading, comparable among those of one sentence."""
-        self.is_known = False
-        """True if the values are those of a line, or of an old value, that the vault has."""
         self._own = own_words(recipe) | {"call", "all", "vault"}
         self._withdrawn: list[Stretch] = []
         """The parts of values that were read and then given up."""
+        self.is_known = False
+        """True if the values are those of a line, or of an old value, that the vault has."""
+        self._conditions = list(parsed.conditions)
+        self._texts = list(parsed.texts)
         here = [parsed.here] if parsed.here is not None else []
         if any(spec.default == ACTIVE for spec in recipe.inputs.values()):
             self.used += here
-        self._names = self._without_templates(
-            [one for one in parsed.names if not is_within(one, here)]
-        )
+        others = [one for one in parsed.names if not is_within(one, here)]
+        self._names = self._without_templates(others)
+        self._days = [
+            day
+            for day in parsed.days
+            if not any(name.start < day.end and day.start < name.end for name in parsed.names)
+            or any((name.start, name.end) == (day.start, day.end) for name in parsed.names)
+        ]
+        self.values: dict[str, Any] = {}
         self.used += (word for word in parsed.tokens if self._is_of_predicate(word))
         self._fill()
         self.values = {name: self.values[name] for name in recipe.inputs if name in self.values}
@@ -198,34 +160,37 @@ class Filling:
     @property
     def phrases(self) -> list[Stretch]:
         """The parts of the sentence that are a value or a condition, without names."""
-        conditions = [
-            part
-            for part in self.parsed.conditions
-            if part.term.key in _OF_NOTES or self._is_used(part)
+        return [
+            *self.guesses.values(),
+            *(
+                part
+                for part in self._conditions
+                if part.term.key in _OF_NOTES or self._is_used(part)
+            ),
         ]
-        return [*self.guesses.values(), *conditions]
 
-    @cached_property
+    @property
     def lost(self) -> list[Stretch]:
         """The names, quoted texts and conditions that no input uses."""
-        texts = {part.text for part in self.used}
-        parts = (
-            *(match for match in self._names if not match.new),
-            *self.parsed.texts,
-            *self.parsed.conditions,
-        )
-        lost = [part for part in parts if not (self._is_used(part) or part.text in texts)]
-        return [part for number, part in enumerate(lost) if not is_within(part, lost[:number])]
+        names = [
+            match
+            for match in self._names
+            if not (match.new or self._is_used(match) or self._is_aside(match))
+        ]
+        named = {match.text for match in names}
+        conditions = [part for part in self._conditions if not self._is_used(part)]
+        return [*names, *(quote for quote in self._texts if quote.text not in named), *conditions]
 
     @property
     def doubts(self) -> list[str]:
         """The parts and phrases of the sentence that are not used, in order."""
+        phrases = self.unused
         lost = [*self.lost, *self._withdrawn]
-        others = [part for part in lost if not _overlaps(part, self.unused)]
-        parts = sorted((*self.unused, *others), key=lambda part: part.start)
+        others = [part for part in lost if not _overlaps(part, phrases)]
+        parts = sorted((*phrases, *others), key=lambda part: part.start)
         return [self._stretch(part.start, part.end).text for part in parts]
 
-    @cached_property
+    @property
     def unused(self) -> list[Stretch]:
         """The phrases of the sentence that neither choose the recipe nor fill an input."""
         phrases: list[Stretch] = []
@@ -235,7 +200,7 @@ class Filling:
         for word in self.parsed.tokens:
             is_own = not word.is_small and word.senses & self._own
             is_used = self._is_used(word) or is_within(word, again)
-            if is_used or is_own or any(map(self._is_used, self.parsed.labelled_by(word))):
+            if is_used or is_own or any(map(self._is_used, self._labelled_by(word))):
                 previous = None
             elif not word.is_small:
                 if previous is None or END.search(self.parsed.bare, previous.end, word.start):
@@ -245,16 +210,23 @@ class Filling:
                 previous = word
         return [self._stretch(part.start, part.end) for part in phrases]
 
+    def _is_aside(self, part: Stretch) -> bool:
+        """Return True for a name that begins a later sentence: “Templates stay where they are”."""
+        return part.start >= self.parsed.end and self.parsed.cue(part.start) is None
+
+    def _labelled_by(self, word: Word) -> Iterator[Stretch]:
+        return self.parsed.labelled_by(word)
+
     def _stretch(self, start: int, end: int) -> Stretch:
         return Stretch(start, end, self.parsed.text[start:end])
 
     def _is_used(self, part: Stretch) -> bool:
         return is_within(part, (*self.used, *self.guesses.values()))
 
-    def _cue(self, part: Stretch) -> frozenset[str]:
-        """Return the senses of the word before a part."""
+    def _cue(self, part: Stretch) -> tuple[str, frozenset[str]]:
+        """Return the stem of the word before a part, and its senses."""
         cue = self.parsed.cue(part.start)
-        return cue.senses if cue is not None else frozenset()
+        return (stem(cue.text), cue.senses) if cue is not None else ("", frozenset())
 
     def _without_templates(self, names: Sequence[NameMatch]) -> list[NameMatch]:
         """Return the names; templates only for inputs that need one, or if their folder is named.
@@ -282,484 +254,186 @@ class Filling:
         verb = self.parsed.predicate
         return _split_pair(result, verb.end if verb else 0) if "value" in kinds else result
 
-    def _is_of_predicate(self, word: Word) -> bool:
-        """Return True for the verb of a statement, and for its other parts: “should be called”."""
-        verb = self.parsed.predicate
-        is_behind = verb is not None and word.start > verb.start
-        return word == verb or (is_behind and bool(word.senses & {"get", "have", "call"}))
-
-    # --- the best reading ---
-
     def _fill(self) -> None:
         self._take_line()
         self._take_exchange()
         self._take_template()
-        inputs = self.recipe.inputs
-        self._cue_sets = {
-            name: _cues(self.recipe.examples, name) | _KIND_CUES.get(spec.kind, frozenset())
-            for name, spec in inputs.items()
-        }
-        self._verbs = {words(text)[0] for text in self.recipe.examples if words(text)}
-        for name, spec in inputs.items():
-            if spec.kind == "folder":  # “create X” is no folder
-                self._cue_sets[name] -= self._verbs
-        self._open = [
-            spec
-            for spec in inputs.values()
-            if spec.name not in self.values
-            and spec.kind not in ("choice", "boolean", "number", "field")
-        ]
-        self._pieces = self._divide()
-        self._fits = [
-            {spec.name: fit for spec in self._open if (fit := self._fit(piece, spec)) is not None}
-            for piece in self._pieces
-        ]
-        earlier = self.values, self.used
-        best = None
-        for reading in self._readings()[:_READ]:
-            self.values, self.used, self.guesses = dict(earlier[0]), list(earlier[1]), {}
-            self._of_notes: list[Stretch] = []
-            self._owners: dict[str, set[str | None]] = {}
-            worth = reading.worth - self._read(reading)
-            if best is None or worth > best[0]:
-                best = worth, self.values, self.used, self.guesses, self._of_notes
-        if best is not None:
-            self.worth, self.values, self.used, self.guesses, self._of_notes = best
-        self._withdraw()
-
-    def _divide(self) -> list[SentencePiece]:
-        """Return the pieces that no input has yet."""
-        parsed, inputs = self.parsed, self.recipe.inputs.values()
-        here = [parsed.here] if parsed.here is not None else []
-        days = [
-            day
-            for day in parsed.days
-            if not is_function_word(parsed.bare[day.start : day.end])
-            and not any(name.start < day.end and day.start < name.end for name in parsed.names)
-        ]
-        kinds = {spec.kind for spec in inputs}
-        colon = colon_of(parsed) if kinds & {*_PROSE, "names"} else len(parsed.bare)
-        self._colon = colon
-        labels = (word for spec in inputs for text in spec.options.values() for word in words(text))
-        cues = frozenset().union(*self._cue_sets.values(), labels)
-        conditions = (part for part in parsed.conditions if part.start < colon)
-        known = (*self._names, *conditions, *parsed.quotes, *here, *days)
-        return pieces_of(parsed, known, self.used, cues, colon)
-
-    def _readings(self) -> list[Assignment]:
-        """Return the best readings, best first."""
-        beam = [Assignment((), 0.0)]
-        for piece in self._pieces:
-            longer = [one for reading in beam for one in self._continued(reading, piece)]
-            beam = sorted(longer, key=lambda one: -one.worth)[:_BEAM]
-        whole = [replace(one, worth=one.worth - self._lacking(one)) for one in beam]
-        return sorted(whole, key=lambda one: -one.worth)
-
-    def _continued(self, reading: Assignment, piece: SentencePiece) -> Iterator[Assignment]:
-        """Yield the readings with one more piece."""
-        inputs, worth, last = reading.inputs, reading.worth, reading.last
-        for name, fit in self._fits[len(inputs)].items():
-            kind = self.recipe.inputs[name].kind
-            if name not in inputs:
-                is_aside = kind == "notes" and piece.is_apart and not piece.before and last
-                fit -= 1.0 if is_aside else 0.0
-            elif kind == "notes":
-                fit -= 0.3
-            elif kind in _LISTED and last == name and piece.is_listed:
-                fit += 1.5
-            else:
-                continue
-            yield Assignment((*inputs, name), worth + fit)
-        if last:
-            cost = self._joining(self._pieces[len(inputs) - 1], piece, self.recipe.inputs[last])
-            if cost is not None:
-                yield Assignment((*inputs, "+"), worth - cost + _gain(piece))
-        yield Assignment((*inputs, ""), worth - self._waste(piece))
-
-    def _lacking(self, reading: Assignment) -> float:
-        """Return the cost of the inputs without a piece; a property may be that of a condition."""
-        missing = [one for one in self._open if one.needed and one.name not in reading.inputs]
-        parts = (
-            piece.known
-            for piece, name in zip(self._pieces, reading.inputs, strict=True)
-            if name not in ("", "+") and self.recipe.inputs[name].kind == "notes"
-        )
-        has_value = any(isinstance(one, NameMatch) and one.of_kinds("value") for one in parts)
-        says_value = any(
-            self.recipe.inputs[name].of and (fits[name] > _CERTAIN or self._is_result(piece))
-            for piece, fits, name in zip(self._pieces, self._fits, reading.inputs, strict=True)
-            if name not in ("", "+")
-        )
-        is_implied = has_value and says_value
-        implied = sum(spec.kind == "property" for spec in missing) if is_implied else 0
-        alone = [
-            one
-            for one in self._open
-            if one.of in reading.inputs and one.name not in reading.inputs and not one.needed
-        ]
-        return _MISSING * (len(missing) + len(alone)) - 2.0 * implied
-
-    def _waste(self, piece: SentencePiece) -> float:
-        """Return the cost of a piece that no input takes."""
-        if isinstance(piece.known, NoteCondition) or (piece.match and piece.match.negated):
-            return _LIMIT
-        if piece.known is not None:
-            is_note = piece.match is not None and piece.match.of_kinds("note")
-            return piece.weight + (2.2 if is_note else 0.0)
-        inside = self.parsed.between(piece.start, piece.end)
-        if not piece.weight:
-            return 0.5 if len(inside) > 1 else 0.0
-        explained = self._own | _STRUCTURE
-        wasted = [one for one in inside if not (one.is_small or one.senses & explained)]
-        return 0.5 + 0.5 * len(wasted) if wasted else 0.0
-
-    def _is_result(self, piece: SentencePiece) -> bool:
-        """Return True for a piece behind the verb of a statement."""
-        verb = self.parsed.predicate
-        return verb is not None and piece.start > verb.start
-
-    def _fit(self, piece: SentencePiece, spec: Input) -> float | None:
-        """Return the worth of a piece as the value of an input, or None if it cannot be that."""
-        kind = self._kind_fit(piece, spec)
-        if kind is None or self._is_ruled_out(piece, spec):
-            return None
-        worth, hit = kind + _gain(piece), self._hit(piece, spec)
-        if self.parsed.predicate is not None:
-            is_result = spec.name == "to" or spec.kind in _RESULTS
-            is_behind = self._is_result(piece)
-            worth += 1.0 if is_behind and is_result else 0.0
-            worth -= 2.0 if is_behind != is_result and spec.kind != "property" else 0.0
-        preposition = piece.preposition
-        is_cued = preposition is not None and stem(preposition.text) in self._cue_sets[spec.name]
-        is_inside = preposition is not None and "in" in preposition.senses and not is_cued
-        if is_inside and piece.is_existing and spec.kind in ("folder", "value"):
-            # “In the folder X” is where notes are, not where they go.
-            worth, hit = worth - _WHERE, min(hit, _SAME_SENSE)
-        cost = None if hit else self._uncued(piece, spec)
-        if hit:
-            return worth + hit
-        return None if cost is None else worth - cost
-
-    def _kind_fit(self, piece: SentencePiece, spec: Input) -> float | None:
-        """Return the worth of the kind of a piece, or None if an input does not accept it."""
-        known, kind = piece.known, spec.kind
-        is_quoted = known in self.parsed.quotes
-        if kind == "notes" and (known is None or is_quoted):
-            is_mention = any("mention" in word.senses for word in piece.introducing)
-            return _SAME_SENSE if is_mention else None
-        if known is None:
-            is_old = not self._verbs.isdisjoint(_REMOVING) and spec.name != "to"
-            is_unknown = kind not in _WORDED and (is_old or piece.text.isdecimal())
-            return 0.0 if kind in _FREE and not is_unknown else None
-        if known is self.parsed.here:
-            return _FITTING if kind in ("notes", "note", "entry") else None
-        if kind in ("date", "day"):
-            is_day = any(known.start <= day.start < known.end for day in self.parsed.days)
-            fit = 0.0 if isinstance(known, NoteCondition) else _FITTING
-            return fit if is_day else None
-        if isinstance(known, NoteCondition) or kind == "notes":
-            is_noted = isinstance(known, NameMatch | NoteCondition)
-            return _FITTING if kind == "notes" and is_noted else None
-        if piece.match is not None:
-            return self._name_fit(piece.match, kind)
-        if is_quoted:
-            return _FITTING if kind in _FREE else None
-        # A day without digits, like “tomorrow”, is no name.
-        is_name = any(map(str.isdigit, piece.text))
-        fits = {"value": 0.5, "text": -1.0, **dict.fromkeys(("newNote", "newName"), 0.0)}
-        return fits.get(kind) if is_name or kind in ("value", "text") else None
-
-    def _name_fit(self, match: NameMatch, kind: str) -> float | None:
-        if match.bound or (match.negated and self._verbs.isdisjoint(_REMOVING)):
-            return None
-        if match.of_kinds(*_NAMES.get(kind, ())):
-            return _FITTING
-        if match.new and kind in _NEW:
-            return 0.5
-        if kind not in _WORDED:
-            return None
-        if is_within(match, self.parsed.quotes):
-            return 0.5
-        if kind == "folder" and match.of_kinds("note", "alias"):
-            return None
-        return -1.2 if kind in ("text", "folder", "heading") else -0.2
-
-    def _is_ruled_out(self, piece: SentencePiece, spec: Input) -> bool:
-        """Return True if the words before a piece say that it belongs to no such input."""
-        is_clause = any(word.senses & _CLAUSES for word in piece.before)
-        if is_clause and piece.known is None and spec.kind != "notes":
-            return True
-        if piece.start >= self._colon and spec.kind not in (*_PROSE, "names", "value", "date"):
-            return True
-        label = piece.introducing[0].senses & LABELS if piece.introducing else frozenset()
-        own = _KIND_CUES.get(_SINGULAR.get(spec.kind, spec.kind), frozenset())
-        is_labelled = bool(label) and label.isdisjoint(own)
-        if is_labelled and spec.kind not in (*_PROSE, "notes", "note", "heading", "entry"):
-            return True
-        # A destination describes no notes.
-        preposition, cues = piece.preposition, self._cue_sets[spec.name]
-        if (
-            preposition is None
-            or spec.kind != "notes"
-            or not piece.is_existing
-            or piece.match is None
+        self._find_texts()
+        # A folder is filled before a description of notes, which takes all that remains.
+        parts: dict[str, list[Stretch]] = {}
+        for spec in sorted(
+            self.recipe.inputs.values(), key=lambda spec: (spec.kind == "notes", bool(spec.of))
         ):
-            return False
-        is_own = stem(preposition.text) in cues or (
-            preposition.text not in _TO and bool(preposition.senses & (cues | {"in"}))
-        )
-        is_target = bool(preposition.senses & _TO) and not is_own
-        return is_target and not self.parsed.is_link_target(piece.match)
+            before = len(self.used)
+            if spec.name not in self.values and (value := self._value(spec)) is not None:
+                self.values[spec.name] = value
+                parts[spec.name] = self.used[before:]
+                for match in (one for one in self.parsed.names if one.near):
+                    if is_within(match, self.used[before:]):
+                        self.guesses[spec.name] = self._stretch(match.start, match.end)
+        for spec in self._lacks_folder():
+            if (value := self._value(spec)) is not None:
+                self.values[spec.name] = value
+        self._guess()
+        self._give_up_pair()
+        self._narrow()
+        if "vault.delete" in self.recipe.tools:
+            self.values = {
+                name: value for name, value in self.values.items() if not _is_tag_of_note(value)
+            }
+        if self.unused:  # such a word may be a condition
+            deletes = "vault.delete" in self.recipe.tools
+            cues = (self.parsed.cue(match.start) for match in self.parsed.names)
+            is_inside = any(cue.senses & _INSIDE for cue in cues if cue is not None)
+            clear = {
+                name: value
+                for name, value in self.values.items()
+                if value != _ALL
+                and not (deletes and (is_inside or _may_be_narrowed(value)))
+                and not (self.is_too_wide and _may_be_narrowed(value))
+            }
+            for name, value in self.values.items():
+                if name not in clear and value != _ALL:
+                    self._withdrawn += parts.get(name, ())
+            self.values = clear
 
-    def _hit(self, piece: SentencePiece, spec: Input) -> float:
-        """Return the worth of the words and signs that introduce an input; 0 without any."""
-        cues, hit = self._cue_sets[spec.name], 0.0
-        telling = [word for word in piece.introducing if not word.senses & LABELS]
-        for word in piece.introducing:
-            distance = telling.index(word) if word in telling else 0
-            if word.text not in ARTICLES and word.senses & cues:
-                same = _LITERAL if stem(word.text) in cues else _SAME_SENSE
-                hit = max(hit, same - _DISTANT * distance)
-        has_value = any(one.of == spec.name for one in self._open)
-        assigns = has_value and bool(_ASSIGNS.match(self.parsed.bare, piece.end))
-        is_assigned = spec.of and _ASSIGNED.search(self.parsed.bare, 0, piece.start)
-        if assigns or is_assigned:
-            hit = max(hit, _LITERAL)
-        if piece.start == self._colon and spec.kind in (*_PROSE, "names"):
-            hit = max(hit, _BEHIND_COLON)
-        return hit
+    @cached_property
+    def is_too_wide(self) -> bool:
+        """True for a change if words that limit the notes are not used: “that have no rating”.
 
-    def _uncued(self, piece: SentencePiece, spec: Input) -> float | None:
-        """Return the cost of a piece that nothing introduces, or None if an input needs that."""
-        is_free = piece.known is None
-        if is_free and (piece.weight == 0 or not (spec.needed or spec.kind not in _FREE)):
-            return None
-        cues, cost = self._cue_sets[spec.name], 0.0
-        is_placed = bool(cues) and cues.isdisjoint(self._verbs)
-        is_placed = is_placed and spec.kind not in ("notes", "date", "day")
-        strong = next((one for one in piece.introducing if not is_filler(one)), None)
-        others = (self._cue_sets[one.name] for one in self._open if one is not spec)
-        if strong is not None and any(strong.senses & other for other in others):
-            cost = _ANOTHER
-        elif not spec.needed and spec.kind in _FREE:
-            return None
-        elif is_free:
-            is_first = piece is self._pieces[0] and not piece.before
-            senses = frozenset[str]().union(*(word.senses for word in piece.before))
-            is_limit = {"all", "note"} <= senses  # “all notes about X”
-            if (is_placed and is_first) or spec.kind in ("property", "properties") or is_limit:
-                return None
-            cost = 0.3 if spec.kind in (*_PROSE, "newNote", "newName") else _UNNAMED
-        is_stated = self._is_result(piece) and spec.kind in _RESULTS
-        if is_placed and strong is None and not is_stated:
-            cost += _UNPLACED if spec.kind == "folder" else 1.0
-        return cost
+        So is a negation that is not used, unless another one beside it is.
+        """
+        unused, limits = self.unused if self.recipe.answer is None else [], False
+        if any(_overlaps(one, unused) for one in (*self.parsed.days, *self.parsed.periods)):
+            return True
+        previous: Word | None = None
+        for word in self.parsed.tokens if unused else ():
+            if previous is not None and END.search(self.parsed.bare, previous.end, word.start):
+                limits = False
+            is_second = previous is not None and previous.negates  # “but not”
+            previous, begins = word, bool(word.senses & _LIMITING)
+            after = self.parsed.after(word.end)
+            is_first = after is not None and after.negates
+            if word.negates and not (is_first or is_second) and is_within(word, unused):
+                return True
+            is_filler = word.is_small or word.text in _ADVERBS
+            if limits and not begins and not is_filler and is_within(word, unused):
+                return True
+            limits = begins or (limits and not self._is_used(word))
+        return False
 
-    def _joining(self, before: SentencePiece, piece: SentencePiece, spec: Input) -> float | None:
-        """Return the cost of a value that goes on with a piece, or None if it cannot."""
-        kind, is_prose, own = spec.kind, spec.kind in _PROSE, _NAMES.get(spec.kind, ())
-        if kind not in _FREE - {"tag", "property"} or before.known in self.parsed.quotes:
-            return None
-        if piece.known in self.parsed.quotes or (before.known and kind in ("folder", *_SINGULAR)):
-            return None
-        if piece.start > self._colon:
-            has_date = any(one.kind == "date" for one in self._open)
-            if has_date and piece.known is not None and _overlaps(piece, self.parsed.days):
-                return 1.5 if is_prose else None
-            return 0.0 if is_prose or kind == "names" else None
-        is_day = piece.known is not None and piece.text.isalpha() and piece.match is None
-        if not is_prose and (is_day or any(one.senses & _CLAUSES for one in piece.before)):
-            return None  # “today” and clauses are no part of a name
-        match = before.match
-        is_whole = match is not None and not match.near and bool(match.of_kinds(*own))
-        cost = 0.4 if piece.before or piece.is_apart else -0.2
-        cost = 1.4 if is_whole else cost
-        if piece.is_apart:
-            apart = 1.0 if kind in _LISTED else 3.5
-            cost += 0.3 if is_prose else apart
-        if piece.match is not None:
-            cost += 1.6 if piece.match.of_kinds(*own) else 0.6
-        elif piece.known is not None:
-            cost += 0.6 if is_prose or isinstance(piece.known, NoteCondition) else 1.5
-        is_next = any(word.text in AND for word in piece.before)
-        is_order = any(word.senses & ORDERS for word in piece.before if not word.is_small)
-        cost += 2.0 if is_next and is_order else 0.0
-        others = [cues for name, cues in self._cue_sets.items() if name != spec.name]
-        others += [LABELS] if kind != "text" else []
-        crossing = [one for one in piece.before if stem(one.text) not in self._cue_sets[spec.name]]
-        crossed = sum(any(word.senses & cues for cues in others) for word in crossing)
-        is_target = any(word.text in _TO - {"to"} for word in piece.before)
-        cost += 1.0 if is_target else 0.0  # “put X into Y” is no text
-        return cost + crossed * (0.4 if is_prose else 1.0)
+    def _take_line(self) -> None:
+        """Fill the note and the text of a line that the sentence names by its own words."""
+        line, inputs = self.parsed.line, self.recipe.inputs
+        kinds = {one: inputs[one].kind for one in ("note", "notes", "source") if one in inputs}
+        tools = _TASK_TOOLS if line is not None and line.status else {"vault.takeLines"}
+        if line is None or tools.isdisjoint(self.recipe.tools) or "text" not in inputs:
+            return
+        for word in line.words:
+            self._use(word)
+        self.values["text"] = line.text
+        for name, kind in kinds.items():
+            term = Term("note", line.note)
+            self.values[name] = NoteSet((term,)) if kind == "notes" else line.note
+        for match in self._names:
+            if _is_note(match, line.note):
+                self._use(match)
+        self.is_known = True
 
-    # --- the values of a reading ---
-
-    def _read(self, reading: Assignment) -> float:
-        """Read the values of a reading, and return the cost of what cannot be read."""
-        groups: dict[str, list[list[SentencePiece]]] = {}
-        last = ""
-        for piece, name in zip(self._pieces, reading.inputs, strict=True):
-            if name == "+":
-                groups[last][-1].append(piece)
-            elif name:
-                groups.setdefault(name, []).append([piece])
-            last = last if name == "+" else name
-        cost = 0.0
-        notes = [spec for spec in self._open if spec.kind == "notes"]
-        owned = any(spec.of for spec in self._open)
-        others = sorted(
-            (spec for spec in self._open if spec.kind != "notes"), key=lambda spec: bool(spec.of)
-        )
-        # A property may be that of a condition.
-        is_implied = owned and any(
-            one.kind == "property" and one.name not in groups for one in others
-        )
-        for spec in (*notes, *others) if is_implied else (*others, *notes):
-            pieces = groups.get(spec.name, [])
-            if spec.kind == "notes":
-                self._read_notes(spec, [self._noted(piece) for group in pieces for piece in group])
-            elif pieces:
-                cost += self._read_value(spec, pieces)
-            elif spec.kind == "property" and spec.needed and notes:
-                terms = getattr(self.values.get(notes[0].name), "terms", ())
-                owners = [term.property for term in terms if term.property and term.op == ":"]
-                is_named = any(one.of == spec.name and one.name in groups for one in others)
-                self.values |= {spec.name: owners[0]} if owners and is_named else {}
-        for spec in self.recipe.inputs.values():
-            if spec.kind == "choice" and spec.name not in self.values:
-                value = self._choice(spec)
-                self.values |= {spec.name: value} if value is not None else {}
-        return cost + self._failing()
-
-    def _failing(self) -> float:
-        """Return the cost of missing values, and of descriptions that no note meets."""
-        cost = 0.0
-        for name, owners in self._owners.items():
-            owner = self.values.get(self.recipe.inputs[name].of or "")
-            cost += 0.0 if owner in owners else 2.0
-        for value in self.values.values():
-            if isinstance(value, NoteSet) and value.terms and not self._has_notes(value):
-                is_named = {"note", "folder"} <= {
-                    term.key for term in value.terms if not term.negated
-                }
-                cost += 2 * _NOWHERE if is_named else _NOWHERE
-        return cost
-
-    def _has_notes(self, described: NoteSet) -> bool:
-        try:
-            return bool(described.paths(self.parsed.around))
-        except ObsidianAgentError:
-            return False
-
-    def _read_notes(self, spec: Input, parts: Sequence[Stretch | None]) -> None:
-        """Read a description of notes from names and conditions."""
-        others: list[NoteCondition] = []
-        if self.parsed.here in parts and self.parsed.here is not None:
-            described = NoteSet((Term("note", ACTIVE),))
-        else:
-            names = [part for part in parts if isinstance(part, NameMatch)]
-            conditions = [part for part in parts if isinstance(part, NoteCondition)]
-            starts = {part.start for part in conditions}
-            others = [  # the end of a period
-                one
-                for one in self.parsed.conditions
-                if one.start in starts and one not in conditions
-            ]
-            described = self._described(names, [*conditions, *others])
-        used = [*(part for part in parts if part is not None), *others]
-        if described.terms:
-            described = without_templates(described, self.parsed.around)
-        elif (whole := self._all_notes()) is not None and not self._is_used(whole):
-            used = [whole]
-        elif (here := self.parsed.here) is not None and not self._is_used(here):
-            used, described = [here], NoteSet((Term("note", ACTIVE),))
+    def _take_exchange(self) -> None:
+        """Fill the note, the old value and the new one of an exchange."""
+        exchange, inputs, tools = self.parsed.exchange, self.recipe.inputs, self.recipe.tools
+        if exchange is None or "notes" not in inputs:
+            return
+        if exchange.property is not None and "vault.setFrontmatter" in tools:
+            values = {"property": exchange.property, "value": exchange.new}
+        elif exchange.property is None and "vault.replaceText" in tools:
+            values = {"find": exchange.old, "replace": exchange.new}
         else:
             return
-        for part in used:
-            # Words of exclusion belong to the name: “not tagged X”.
-            length = len(part.negated) if isinstance(part, NameMatch) else 0
-            whole = self._stretch(part.end - length, part.end) if length else part
-            self._of_notes.append(whole)
-        self.used += self._of_notes
-        for part in used:
-            if isinstance(part, NameMatch) and part.near:
-                self.guesses[spec.name] = self._stretch(part.start, part.end)
-        self.values[spec.name] = described
+        if not values.keys() <= inputs.keys():
+            return
+        for part in exchange.parts:
+            self._use(part)
+        for match in self._names:
+            if _is_note(match, exchange.note):
+                self._use(match)
+        self.values |= {
+            name: read(inputs[name], text, self.parsed.around, values)
+            for name, text in values.items()
+        }
+        self.values["notes"] = NoteSet((Term("note", exchange.note),))
+        self.is_known = True
 
-    def _noted(self, piece: SentencePiece) -> Stretch:
-        """Return a name or a condition; other text is what the notes mention."""
-        known = piece.known
-        if known is not None and known not in self.parsed.quotes:
-            return known
-        text = known.text if known is not None else self.parsed.text[piece.start : piece.end]
-        return NoteCondition(piece.start, piece.end, text, Term("text", text))
+    def _give_up_pair(self) -> None:
+        """Give up a new property and its value, if no word of a statement says that it is one."""
+        phrase = self.guesses.get("property")
+        if self.parsed.predicate is None or phrase is None or "value" not in self.guesses:
+            return
+        label = self._label(phrase)
+        is_labelled = label is not None and "property" in label.senses
+        if not (is_labelled or _ASSIGNS.match(self.parsed.bare, phrase.end)):
+            for name in ("property", "value"):
+                del self.guesses[name], self.values[name]
 
-    def _read_value(self, spec: Input, groups: Sequence[Sequence[SentencePiece]]) -> float:
-        """Read one value, or several, and return the cost of what cannot be read."""
-        others = self.recipe.defaults | self.values
-        if spec.kind == "heading" and spec.of:
-            others = {spec.of: ACTIVE} | others
-        one = spec.model_copy(update={"kind": _SINGULAR.get(spec.kind, spec.kind)})
-        values: list[Any] = []
-        for group in groups:
-            first, whole = group[0].known, self._whole(spec, group)
-            if first is not None and first is self.parsed.here:
-                values.append(ACTIVE)
-            else:
-                text = whole.text
-                if len(group) == 1 and first is not None:
-                    text = self._text_of(spec, first, whole)
-                try:
-                    value = read(one, text, self.parsed.around, others)
-                except InvalidValue:
-                    return 2.0
-                values += value if isinstance(value, list) else [value]
-            if spec.of and isinstance(first, NameMatch) and len(group) == 1:
-                own = {name.property for name in first.of_kinds("value")}
-                self._owners |= {spec.name: own} if own else {}
-            if len(group) > 1 or first is None or getattr(first, "near", False):
-                self.guesses[spec.name] = whole
-            self.used.append(whole)
-        is_listed = spec.kind in _LISTED
-        self.values[spec.name] = list(dict.fromkeys(map(str, values))) if is_listed else values[0]
-        return 0.0
+    def _narrow(self) -> None:
+        """Add the names that no input uses to the description of notes, if some notes have them."""
+        for name, described in self.values.items():
+            keys = {term.key for term in described.terms} if isinstance(described, NoteSet) else ()
+            if not keys or "note" in keys:
+                continue
+            for match in [one for one in self._names if self._is_subject(one)]:
+                cue = self.parsed.cue(match.start)
+                senses = _senses(match, is_place=cue is not None and bool(cue.senses & _INSIDE))
+                is_aside = match.new or match.negated or self._is_aside(match)
+                is_cued = (cue is not None and cue.is_small) or _is_lone_value(match)
+                if is_aside or not is_cued or not senses or senses[0].op != ":":
+                    continue
+                narrower = NoteSet((*described.terms, senses[0]))
+                if senses[0].key != "note" and self._fits(narrower):
+                    self._use(match)
+                    described = self.values[name] = narrower
 
-    def _whole(self, spec: Input, group: Sequence[SentencePiece]) -> Stretch:
-        """Return the text of pieces, with what belongs to it on both sides.
+    def _lacks_folder(self) -> Iterator[Input]:
+        """Yield the input for a destination that no word names as such."""
+        for spec in self.recipe.inputs.values():
+            if spec.kind == "folder" and spec.needed and spec.name not in self.values:
+                yield spec
 
-        That are the words behind the one that introduces a text (“the task call the plumber”), a
-        capital article (“Les temps”), and signs: “(old)”.
-        """
-        first, last, bare = group[0], group[-1], self.parsed.bare
-        start, end = first.start, last.end
-        is_quoted = first.known is not None and is_within(first, self.parsed.quotes)
-        if first.known is None or len(group) > 1 or (spec.kind == "text" and not is_quoted):
-            position, cues = start, self._cue_sets[spec.name] | NOUNS - {"call"}
-            for word in reversed(first.before):
-                is_capital = word.is_small and word.start > 0
-                is_capital = is_capital and self.parsed.text[word.start].isupper()
-                is_own = spec.kind == "text" and not (word.is_small or word.senses & cues)
-                is_gap = not bare[word.end : position].isspace()
-                if is_gap or not (is_capital or is_own or is_filler(word)):
-                    break
-                position = word.start
-                start = position if is_capital or is_own else start
-            if opening := _OPENING.search(bare, 0, start):
-                start = opening.start()
-        if last.known is None and (closing := _CLOSING.match(bare, end)):
-            end = closing.end()
-        return self._stretch(start, end)
+    def _value(self, spec: Input) -> Any:
+        match spec.kind:
+            case "date" | "day":
+                day = self._day(spec)
+                return day if day is None else read(spec, day, self.parsed.around)
+            case "choice":
+                return self._choice(spec)
+            case "notes":
+                described = self._described()
+                if not described.terms and (here := self.parsed.here) is not None:
+                    self.used.append(here)
+                    return NoteSet((Term("note", ACTIVE),))
+                if described.terms:
+                    return without_templates(described, self.parsed.around)
+                if whole := self._all_notes():
+                    self.used.append(whole)
+                return described if whole else None
+            case "tags" | "properties":
+                one = spec.model_copy(update={"kind": "tag" if spec.kind == "tags" else "property"})
+                return list(dict.fromkeys(self._read(one))) or None
+            case _:
+                return next(self._read(spec), None)
 
-    def _text_of(self, spec: Input, known: Stretch, whole: Stretch) -> str:
-        """Return the text of a name, a quoted text or a day as the value of an input."""
-        if not isinstance(known, NameMatch):
-            return known.text
-        named = known.of_kinds(*_NAMES.get(spec.kind, ()))
-        is_quoted = is_within(known, self.parsed.quotes)
-        if not (named or is_quoted or known.new):
-            return whole.text.strip()
-        is_spelled = known.text.startswith("#") or self.parsed.around.names.find(known.text)
-        return str(named[0].value) if len(named) == 1 and not is_spelled else known.text
+    def _day(self, spec: Input) -> str | None:
+        """Return the first unused day, unless the word before it belongs to another input."""
+        cues = _cues(self.recipe.examples, spec.name)
+        for day in self._days:
+            literal, senses = self._cue(day)
+            owner = next((part for part in self._conditions if is_within(day, [part])), None)
+            is_cued = literal in cues or senses & cues
+            if is_cued or (owner is None and not (cues and senses & _WHEN)):
+                self._use(owner or day)
+                return day.text
+        return None
 
     def _choice(self, spec: Input) -> Any:
         """Return the option whose label the sentence mentions.
@@ -770,7 +444,7 @@ class Filling:
         free = [
             word
             for word in self.parsed.tokens
-            if not (self._is_used(word) or is_within(word, self.parsed.names))
+            if not is_within(word, (*self.used, *self.parsed.names))
             and not (self.recipe.answer is None and self._describes_tasks(word))
         ]
         best: list[Word] = []
@@ -795,102 +469,384 @@ class Filling:
         is_behind = any("task" in other.senses and not other.text.isascii() for other in before)
         return is_behind or (after is not None and "task" in after.senses)
 
-    def _withdraw(self) -> None:
-        """Give up descriptions of notes that unused words may limit, and values of no property."""
-        for spec in self.recipe.inputs.values():
-            if spec.kind == "value" and spec.of and spec.of not in self.values:
-                self.values.pop(spec.name, None)
-                self.guesses.pop(spec.name, None)
-        deletes = "vault.delete" in self.recipe.tools
-        if deletes:
-            self.values = {
-                name: value for name, value in self.values.items() if not _is_tag_of_note(value)
-            }
-        if not self.unused:
-            return
-        is_inside = any(self._cue(match) & _INSIDE for match in self.parsed.names)
-        is_wide = (deletes and is_inside) or self.is_too_wide
-        for name, value in list(self.values.items()):
+    # --- names, quoted texts and days ---
+
+    def _use(self, part: Stretch) -> None:
+        """Mark a part as used, so that it is in no other value."""
+        self.used.append(part)
+        self._texts = [
+            quote
+            for quote in self._texts
+            if quote.text != part.text and not is_within(quote, [part])
+        ]
+        self._names = [
+            match
+            for match in self._names
             if (
-                value == _ALL
-                or (_may_be_narrowed(value) and (is_wide or deletes))
-                or (deletes and is_inside)
-            ):
-                self._withdrawn += self._of_notes if value != _ALL else ()
-                del self.values[name]
+                match.text != part.text
+                or match.negated
+                or self._is_subject(match) != self._is_subject(part)
+            )
+            and not is_within(match, [part])
+        ]
+        self._days = [day for day in self._days if not is_within(day, [part])]
 
-    @cached_property
-    def is_too_wide(self) -> bool:
-        """True for a change if words that limit the notes are not used: “that have no rating”.
+    def _is_of_predicate(self, word: Word) -> bool:
+        """Return True for the verb of a statement, and for its other parts: “should be called”."""
+        verb = self.parsed.predicate
+        is_behind = verb is not None and word.start > verb.start
+        return word == verb or (is_behind and bool(word.senses & {"get", "have", "call"}))
 
-        So is a negation that is not used, unless another one beside it is.
+    def _is_result(self, part: Stretch) -> bool:
+        """Return True for a part behind the verb of a statement, or of any other sentence."""
+        verb = self.parsed.predicate
+        return verb is None or part.start > verb.start
+
+    def _is_subject(self, part: Stretch) -> bool:
+        """Return True for a part before the verb of a statement, or of any other sentence."""
+        verb = self.parsed.predicate
+        return verb is None or part.start < verb.start or self.recipe.answer is not None
+
+    def _accepts(self, spec: Input, part: Stretch) -> bool:
+        """Return True if an input may take a name, a day or a quoted text."""
+        if spec.name == "to" or spec.kind in _RESULTS:
+            if not self._is_result(part):
+                return False
+        elif spec.kind not in ("property", *_TEXT_KINDS) and not self._is_subject(part):
+            return False
+        if isinstance(part, NameMatch):
+            kinds = _NAMES.get(spec.kind, ())
+            fits = bool(part.of_kinds(*kinds)) or (part.new and not kinds)
+            return fits and (not part.new or spec.kind in _NEW_KINDS | {"notes"})
+        if part in self._days:
+            return spec.kind == "value"
+        return spec.kind in _TEXT_KINDS or (spec.kind == "tag" and "tag" in self._cue(part)[1])
+
+    def _read(self, spec: Input) -> Iterator[Any]:
+        """Yield the values of the unused parts that fit the input, and use them.
+
+        A part is used when its value is asked for.
         """
-        unused, limits = self.unused if self.recipe.answer is None else [], False
-        if any(_overlaps(one, unused) for one in (*self.parsed.days, *self.parsed.periods)):
-            return True
-        previous: Word | None = None
-        for word in self.parsed.tokens if unused else ():
-            if previous is not None and END.search(self.parsed.bare, previous.end, word.start):
-                limits = False
-            is_second = previous is not None and previous.negates  # “but not”
-            previous, begins = word, bool(word.senses & _LIMITING)
-            after = self.parsed.after(word.end)
-            is_first = after is not None and after.negates
-            if word.negates and not (is_first or is_second) and is_within(word, unused):
-                return True
-            is_idle = word.is_small or word.text in _ADVERBS
-            if limits and not begins and not is_idle and is_within(word, unused):
-                return True
-            limits = begins or (limits and not self._is_used(word))
+        cues = _cues(self.recipe.examples, spec.name)
+        names = [
+            match
+            for match in self._names
+            if not (match.negated or match.bound or self._is_aside(match))
+            and self._accepts(spec, match)
+        ]
+        texts = [text for text in self._texts if self._accepts(spec, text)]
+        parts: list[Stretch] = [*texts, *names]
+        if spec.kind == "folder":
+            parts = [*reversed(names), *texts]
+            if any(self._phrases_of(spec, literal=True)):
+                parts = [part for part in parts if self._cue(part)[0] in cues]
+        elif spec.kind == "tag" and any(
+            self._is_unknown(one) and (label := self._label(one)) and "tag" in label.senses
+            for one in self._phrases_of(spec, literal=False)
+        ):
+            parts = texts  # “the tag new”, not the notes “tagged old”
+        elif spec.kind == "value":
+            parts += [day for day in self._days if self._cue(day)[1] & _TO]
+        others = self.values
+        if spec.kind == "heading" and spec.of:
+            others = {spec.of: ACTIVE} | others
+        parts = [part for part in parts if not self._belongs_to_another(part, spec)]
+        for part in sorted(parts, key=lambda part: self._distance(part, cues)):
+            known = isinstance(part, NameMatch) and not part.new
+            named = part.of_kinds(*_NAMES.get(spec.kind, ())) if isinstance(part, NameMatch) else ()
+            is_spelled = part.text.startswith("#") or self.parsed.around.names.find(part.text)
+            is_inflected = known and len(named) == 1 and not is_spelled
+            text = str(named[0].value) if is_inflected else part.text
+            try:
+                value = read(spec, text, self.parsed.around, others, known=known)
+            except InvalidValue:
+                continue
+            self._use(part)
+            yield value
+
+    def _is_unknown(self, phrase: Stretch) -> bool:
+        return not is_within(phrase, (*self.parsed.names, *self.parsed.conditions))
+
+    def _distance(self, part: Stretch, cues: Collection[str]) -> int:
+        """Return how far the word before a part is from those before an input in examples."""
+        cue = self.parsed.cue(part.start)
+        if cue is None:
+            return 2
+        if stem(cue.text) in cues:
+            return 0
+        if not cue.senses.isdisjoint(cues):
+            return 1
+        return 2 if cue.is_small else 3
+
+    def _belongs_to_another(self, part: Stretch, spec: Input) -> bool:
+        """Return True if the word before a part precedes another empty input in the examples."""
+        (literal, senses), examples = self._cue(part), self.recipe.examples
+        if not literal or literal in _cues(examples, spec.name):
+            return False
+        for name, other in self.recipe.inputs.items():
+            cues = _cues(examples, name) | _cues(examples, f"{name}.")
+            is_cue = literal in cues or (senses & cues and not senses & _cues(examples, spec.name))
+            if name != spec.name and name not in self.values and is_cue:
+                is_folder = isinstance(part, NameMatch) and part.new and other.kind == "notes"
+                if self._accepts(other, part) and not is_folder:
+                    return True
         return False
 
-    # --- what the vault has ---
+    # --- phrases without quotes ---
 
-    def _take_line(self) -> None:
-        """Fill the note and the text of a line that the sentence names by its own words."""
-        line, inputs = self.parsed.line, self.recipe.inputs
-        kinds = {one: inputs[one].kind for one in ("note", "notes", "source") if one in inputs}
-        tools = _TASK_TOOLS if line is not None and line.status else {"vault.takeLines"}
-        if line is None or tools.isdisjoint(self.recipe.tools) or "text" not in inputs:
-            return
-        self.values["text"] = line.text
-        for name, kind in kinds.items():
-            term = Term("note", line.note)
-            self.values[name] = NoteSet((term,)) if kind == "notes" else line.note
-        self._use(line.words, line.note)
+    def _find_texts(self) -> None:
+        """Use the text behind a colon, and the one that the notes must mention."""
+        behind = _BEHIND_COLON.search(self.parsed.bare)
+        prose = next((one for one in self.recipe.inputs.values() if one.kind in _PROSE), None)
+        if behind is not None and prose is not None and not self._texts:
+            part = self._without_due(self._stretch(behind.start(1), behind.end(1)))
+            is_value = any(match.start < behind.start() < match.end for match in self._names)
+            if not is_value and self._accept(prose, part):
+                self._use(part)
+        for name, spec in self.recipe.inputs.items():
+            field = Input(name=f"{name}.text", kind="text")
+            if spec.kind != "notes" or not _cues(self.recipe.examples, field.name):
+                continue
+            starts = (*self._texts, *self._names)
+            for number, word in enumerate(self.parsed.tokens):
+                if word.senses.isdisjoint(_cues(self.recipe.examples, field.name)):
+                    continue
+                following = (one for one in starts if word.end < one.start <= word.end + 2)
+                text = next(following, None) or self._phrase(number + 1, field)
+                if text is not None and not is_within(word, self.parsed.names):
+                    self._use(text)
+                    self.used.remove(text)  # it is used by the description
+                    term = Term("text", text.text)
+                    self._conditions.append(NoteCondition(text.start, text.end, text.text, term))
+                    return
 
-    def _take_exchange(self) -> None:
-        """Fill the note, the old value and the new one of an exchange."""
-        exchange, inputs, tools = self.parsed.exchange, self.recipe.inputs, self.recipe.tools
-        if exchange is None or "notes" not in inputs:
-            return
-        if exchange.property is not None and "vault.setFrontmatter" in tools:
-            values = {"property": exchange.property, "value": exchange.new}
-        elif exchange.property is None and "vault.replaceText" in tools:
-            values = {"find": exchange.old, "replace": exchange.new}
-        else:
-            return
-        if not values.keys() <= inputs.keys():
-            return
-        self.values |= {
-            name: read(inputs[name], text, self.parsed.around, values)
-            for name, text in values.items()
-        }
-        self.values["notes"] = NoteSet((Term("note", exchange.note),))
-        self._use(exchange.parts, exchange.note)
+    def _without_due(self, part: Stretch) -> Stretch:
+        """Return a text without the day at its end, and the words before it, that is its date."""
+        due = next((one for one in self.recipe.inputs.values() if one.kind == "date"), None)
+        ends = (day for day in self._days if part.start < day.start and day.end == part.end)
+        day = next(ends, None) if due is not None else None
+        inside = list(self.parsed.between(part.start, day.start)) if day is not None else []
+        last = len(inside)
+        while last and (inside[last - 1].is_small or inside[last - 1].senses & _WHEN):
+            last -= 1
+        if day is None or due is None or not last:
+            return part
+        self.values[due.name] = read(due, day.text, self.parsed.around)
+        self._use(self._stretch(inside[last - 1].end, day.end))
+        return self._stretch(part.start, inside[last - 1].end)
 
     def _take_template(self) -> None:
         """Fill the template of one note that the word before “note” names."""
         template, spec = self.parsed.template, self.recipe.inputs.get("template")
         if template is not None and spec is not None and "path" in self.recipe.inputs:
+            self._use(template)
             self.values["template"] = template.text
-            self._use([template])
+            self.is_known = True
 
-    def _use(self, parts: Sequence[Stretch], note: str = "") -> None:
-        """Mark parts as used, and the name of a note."""
-        names = (match for match in self._names if _is_note(match, note))
-        self.used += (*parts, *names)
-        self.is_known = True
+    def _guess(self) -> None:
+        """Fill the empty inputs with phrases, and remember them in `guesses`."""
+        for spec in self._open:
+            for literal in (True, False) if spec.needed or spec.kind == "heading" else (True,):
+                if any(
+                    self._accept(spec, part) for part in self._phrases_of(spec, literal=literal)
+                ):
+                    break
+        missing, unused = [spec for spec in self._open if spec.needed], self.unused
+        is_single = len(missing) == len(unused) == len(self.recipe.gaps(self.values)) == 1
+        # The first word is usually the verb, and no part of a name.
+        first = next((word.start for word in self.parsed.tokens if not word.is_small), 0)
+        is_condition = _ALL in self.values.values()  # probably: “all notes about cooking”
+        is_place = is_single and missing[0].kind == "folder"  # which a preposition precedes
+        is_place = is_place and not self._cue(unused[0])[1] & {*_TO, *_INSIDE}
+        if is_single and unused[0].start != first and not is_condition and not is_place:
+            self._accept(missing[0], unused[0])
+
+    @property
+    def _open(self) -> list[Input]:
+        """The empty inputs that a phrase may fill, those that are required first.
+
+        An optional one needs a noun that introduces it in an example: “with the text {text}”.
+        """
+        empty = [spec for spec in self.recipe.inputs.values() if spec.name not in self.values]
+        needed = [spec for spec in empty if spec.needed and spec.kind in _PHRASE_KINDS]
+        others = (spec for spec in empty if not spec.needed and spec.kind in _TEXT_KINDS)
+        return [*needed, *(spec for spec in others if self._cues_of(spec))]
+
+    def _cues_of(self, spec: Input) -> frozenset[str]:
+        """Return the stems of the words before an input; for an optional one only nouns."""
+        examples = self.recipe.examples
+        cues = _cues(examples, spec.name)
+        if spec.needed:
+            return cues | _KIND_CUES.get(spec.kind, frozenset())
+        verbs = {words(example)[0] for example in examples if words(example)}
+        return frozenset(cue for cue in cues if not is_function_word(cue)) - verbs
+
+    def _accept(self, spec: Input, phrase: Stretch) -> bool:
+        """Use a phrase as the value of an input, if it is a valid one."""
+        if spec.kind in ("newNote", "newName", "names", "folder"):
+            phrase = self._without_day(phrase)
+        inside = [word for word in self.parsed.tokens if is_within(word, [phrase])]
+        content = [word for word in inside if not word.negates]
+        if spec.kind in _PROSE:
+            content = [word for word in content if not word.is_small]
+        # A new property is no phrase of known words: “allen Notizen unter”.
+        known = [word for word in inside if word.is_small or len(word.senses) > 1]
+        if spec.kind == "property" and len(inside) > 1 and len(known) == len(inside):
+            return False
+        # “The tag X” is no name of anything else.
+        labels = _LABELS - _KIND_CUES.get(spec.kind, frozenset()) - {spec.kind}
+        first = self._label(phrase) if spec.kind in _NEVER_LABELLED else None
+        label = first or (content[0] if len(inside) > 1 and content else None)
+        if label is not None and not label.senses.isdisjoint(labels):
+            return False
+        is_series = spec.kind in ("newNote", "newName") and isinstance(names_of(phrase.text), list)
+        find = self.parsed.around.names.find
+        is_known = spec.kind == "newNote" and bool(find(phrase.text, "note"))
+        # “Tomorrow” is no name of a note, “2026-05-02” is.
+        is_name = spec.kind in ("newNote", "newName", "names")
+        has_number = any(letter.isdigit() for letter in phrase.text)
+        is_day = is_name and not has_number and is_within(phrase, self.parsed.days)
+        if (inside and not content) or is_series or is_known or is_day:
+            return False
+        others = self.recipe.defaults | self.values
+        try:
+            self.values[spec.name] = read(spec, phrase.text, self.parsed.around, others)
+        except InvalidValue:
+            return False
+        self.guesses[spec.name] = phrase
+        return True
+
+    def _without_day(self, phrase: Stretch) -> Stretch:
+        """Return a new name without “today” behind its other words."""
+        for day in self._days:
+            spoken = self.parsed.between(phrase.start, day.start)
+            is_word = not any(map(str.isdigit, self.parsed.bare[day.start : day.end]))
+            if is_word and day.end == phrase.end and spoken and not spoken[-1].is_small:
+                return self._stretch(phrase.start, spoken[-1].end)
+        return phrase
+
+    def _label(self, phrase: Stretch) -> Word | None:
+        """Return the word directly before a phrase: “tag” in “the tag new”."""
+        before = self.parsed.between(0, phrase.start)[-1:]
+        is_beside = before and self.parsed.bare[before[0].end : phrase.start].isspace()
+        return before[0] if is_beside else None
+
+    def _phrases_of(self, spec: Input, *, literal: bool) -> Iterator[Stretch]:
+        """Yield the phrases behind the words that precede an input in the recipe's examples.
+
+        `literal`: behind these very words, otherwise behind words that mean the same.
+        """
+        cues, parsed = self._cues_of(spec), self.parsed
+        others = (self._cues_of(other) for other in self._open if other is not spec)
+        ends = frozenset().union(*others) - cues
+        covered = (*parsed.quotes, *parsed.names, *self.used, *self.guesses.values())
+        owner = self.guesses.get(spec.of or "")
+        has_value = any(other.of == spec.name for other in self.recipe.inputs.values())
+        phrases: list[Stretch | None] = []
+        for number, word in enumerate(parsed.tokens):
+            assigns = bool(_ASSIGNS.match(parsed.bare, word.end))
+            if has_value and assigns:
+                phrases.append(self._stretch(word.start, word.end))
+            is_owned = literal and owner is not None and word.end == owner.end and assigns
+            senses = frozenset({stem(word.text)}) if literal else word.senses
+            if is_owned or (senses & cues and not is_within(word, covered)):
+                after = self._phrase(number + 1, spec, ends)
+                phrases += (self._phrase_before(number), after)
+        # In “replace the word X” the text is behind “word”.
+        inner = [word for word in parsed.tokens if not word.is_small and stem(word.text) in cues]
+        is_result = spec.name == "to" or spec.kind in _RESULTS
+        yield from sorted(
+            (one for one in phrases if one and (self._is_result(one) or not is_result)),
+            key=lambda phrase: any(is_within(word, [phrase]) for word in inner),
+        )
+
+    def _phrase_before(self, number: int) -> Stretch | None:
+        """Return the phrase before a word of a script in which prepositions follow the name."""
+        spoken, first = self.parsed.tokens, number
+        if not JOINED.match(spoken[number].text):
+            return None
+        while first and len(spoken[first - 1].senses) == 1 and not self._is_used(spoken[first - 1]):
+            first -= 1
+        return self._stretch(spoken[first].start, spoken[number].start) if first < number else None
+
+    def _phrase(self, first: int, spec: Input, ends: Collection[str] = ()) -> Stretch | None:
+        """Return the phrase from the word `first`, up to what another input uses."""
+        spoken, is_prose = self.parsed.tokens, spec.kind in _PROSE
+        while first < len(spoken) and (
+            "all" in spoken[first].senses if is_prose else self._introduces(first, spec, ends)
+        ):
+            first += 1
+        end = first
+        while end < len(spoken) and not self._stops(end, first, spec, ends):
+            end += 1
+        if not is_prose or end < len(spoken):
+            end = self._without_tail(first, end, is_prose)
+        if end == first:
+            return None
+        opening = _OPENING.search(self.parsed.bare, spoken[first - 1].end, spoken[first].start)
+        closing = _CLOSING.match(self.parsed.bare, spoken[end - 1].end)
+        return self._stretch(
+            opening.start() if opening else spoken[first].start,
+            closing.end() if closing and end == len(spoken) else spoken[end - 1].end,
+        )
+
+    def _stops(self, number: int, first: int, spec: Input, ends: Collection[str]) -> bool:
+        """Return True if a phrase from the word `first` ends before the word `number`."""
+        word, is_first = self.parsed.tokens[number], number == first
+        if word.is_small and not is_first and spec.kind in ("tag", "tags"):
+            return True
+        if "all" in word.senses and not is_first and spec.name in ("find", "replace"):
+            return True
+        if word.text in _CLAUSES and spec.kind in ("newNote", "newName", "folder"):
+            return True
+        is_particle = word.is_small and word.senses != senses_of(word.text)
+        if is_particle or self._is_used(word) or is_within(word, self.parsed.quotes):
+            return True
+        is_end = stem(word.text) in ends or (word.is_small and not word.senses.isdisjoint(ends))
+        if is_end and (not is_first or word.is_small):
+            return True
+        before = self.parsed.tokens[number - 1]
+        gap = self.parsed.bare[before.end : word.start]
+        is_inside = (is_first and spec.kind == "value") or (
+            not is_first and spec.kind in _SEVERAL and gap.strip() == ","
+        )
+        return not is_inside and bool(END.search(gap))
+
+    def _introduces(self, number: int, spec: Input, ends: Collection[str]) -> bool:
+        """Return True for a word between a preposition and a name: “a folder called”."""
+        spoken, word = self.parsed.tokens, self.parsed.tokens[number]
+        after = spoken[number + 1] if number + 1 < len(spoken) else None
+        if stem(word.text) in ends:
+            return False
+        if after is None or END.search(self.parsed.bare, word.end, after.start):
+            return QUOTED_CHARACTER in self.parsed.bare[word.end : word.end + 2]
+        if not self._is_lower(word):
+            return spec.kind in meanings(word.text)
+        if word.is_small:
+            return self.parsed.bare[word.end] not in "-/"
+        is_noun = not word.senses.isdisjoint({*NOUNS, *_INTRODUCING, spec.kind})
+        before = spoken[number - 1]
+        return is_noun and (before.is_small or bool(before.senses & {*_INTRODUCING, *NOUNS}))
+
+    def _is_lower(self, word: Word) -> bool:
+        return not self.parsed.text[word.start].isupper()
+
+    def _without_tail(self, first: int, end: int, is_prose: bool) -> int:
+        """Return the end of a phrase without a preposition and words of the recipe behind it.
+
+        The verb may be the last word.
+        """
+        verb, last = words(self.recipe.title)[0], end
+        is_spoken = any(verb in word.senses for word in self.parsed.tokens[:first])
+        for number in range(end - 1, first - 1, -1):
+            word = self.parsed.tokens[number]
+            is_small = word.is_small and self._is_lower(word)
+            is_verb = verb in meanings(word.text) and not is_spoken
+            if is_small or (is_verb and number == last - 1):
+                last = number
+            elif word.senses.isdisjoint(NOUNS if is_prose else {*self._own, *NOUNS}):
+                break
+        return last
 
     # --- descriptions of notes ---
 
@@ -903,42 +859,91 @@ class Filling:
                 return self._stretch(first.start, last.end)
         return None
 
-    def _described(
-        self, names: Sequence[NameMatch], conditions: Sequence[NoteCondition]
-    ) -> NoteSet:
-        """Return the names and conditions as a description of notes.
+    def _described(self) -> NoteSet:
+        """Return the remaining names and the conditions as a description of notes.
 
         If no note fits the most likely meanings, another meaning of one name is tried.
         """
-        readings = (_note_set(self._terms(one), conditions) for one in _meanings(names))
+        conditions = [
+            part for part in self._conditions if self._is_subject(part) and not self._is_used(part)
+        ]
+        behind = [match for match in self._names if not self._is_subject(match)]
+        self._names = [match for match in self._names if self._is_subject(match)]
+        readings = ((names, *self._terms(names)) for names in self._meanings())
         first = next(readings)
-        if len(first.terms) < 2 or self._has_notes(first):
-            return first
-        return next((one for one in readings if self._has_notes(one)), first)
+        names, terms, remaining = first
+        if len(_note_set(terms, conditions).terms) > 1:
+            fitting = (
+                one for one in (first, *readings) if self._fits(_note_set(one[1], conditions))
+            )
+            names, terms, remaining = next(fitting, first)
+        for match in names:
+            if match.start not in {other.start for other in remaining}:
+                length = len(match.negated) or match.end - match.start
+                self.used.append(self._stretch(match.end - length, match.end))
+        starts = {match.start for match in names}
+        left = (one for one in self._names if one.start not in starts)
+        self._names = [*remaining, *left, *behind]
+        self.used += conditions
+        return _note_set(terms, conditions)
 
-    def _terms(self, names: Sequence[NameMatch]) -> list[Term]:
-        """Return the conditions that names mean; an excluded name is excluded in each meaning."""
+    def _meanings(self) -> Iterator[Sequence[NameMatch]]:
+        """Yield the names, then those with another meaning of one, or without the destination."""
+        yield self._names
+        for kind in ("value", "tag"):
+            for number, match in enumerate(self._names):
+                names = tuple(name for name in match.names if name.kind == kind)
+                if names and names != match.names and not match.negated and not match.bound:
+                    other = replace(match, names=names, bound=kind == "value")
+                    yield [*self._names[:number], other, *self._names[number + 1 :]]
+        if any(self._lacks_folder()):
+            for match in self._names:
+                if match.of_kinds("folder") and not match.negated:
+                    yield [other for other in self._names if other != match]
+
+    def _fits(self, described: NoteSet) -> bool:
+        try:
+            return bool(described.paths(self.parsed.around))
+        except ObsidianAgentError:
+            return False
+
+    def _terms(self, names: Sequence[NameMatch]) -> tuple[list[Term], list[NameMatch]]:
+        """Return the conditions that names mean, and the names that mean none.
+
+        An excluded name is excluded in each of its meanings.
+        """
         notes: list[Term] = []
         terms: list[Term] = []
+        remaining: list[NameMatch] = []
         for match in names:
-            cue = self._cue(match)
+            cue = self._cue(match)[1]
             is_place = bool(match.negated or (cue & {*_TO, *_INSIDE} and "of" not in cue))
             senses = _senses(match, is_place=is_place)
-            if not senses:
-                continue
-            if (flag := self._as_flag(match)) is not None:
+            first = senses[0] if senses else None
+            if match.start >= self.parsed.end and (notes or terms):
+                remaining.append(match)
+            elif (flag := self._as_flag(match)) is not None:
                 terms.append(flag)
             elif match.negated and not match.new:
                 specific = [term for term in senses if term.key != "property"]
                 values = [term for term in senses if term.op == ":"]
                 terms += map(_denied, specific or values or senses)
-            elif senses[0].key != "note":
-                terms.append(senses[0])
-            elif self.parsed.is_link_target(match):
-                terms.append(Term("links-to", senses[0].value))
+            elif match.new or (
+                first and first.key == "folder" and self._is_elsewhere(match, first, notes)
+            ):
+                remaining.append(match)
+            elif first and first.key == "note" and self.parsed.is_link_target(match):
+                terms.append(Term("links-to", first.value))
+            elif first and first.key == "note":
+                notes.append(first)
+            elif first and self._is_condition(match, first, notes):
+                terms.append(first)
+            elif terms and terms[-1].property:
+                owner = terms[-1].property
+                terms[-1] = next((term for term in senses if term.property == owner), terms[-1])
             else:
-                notes.append(senses[0])
-        return [*notes, *terms]
+                remaining.append(match)
+        return [*notes, *terms], remaining
 
     def _as_flag(self, match: NameMatch) -> Term | None:
         """Return the condition of a property that is true or false: “not reviewed”."""
@@ -952,21 +957,30 @@ class Filling:
             return None
         return Term("property", not match.negated, ":", name)
 
+    def _is_condition(self, match: NameMatch, first: Term, notes: Sequence[Term]) -> bool:
+        """Return True for a name that narrows the notes by its first meaning."""
+        if match.bound or first.key != "property":
+            return True
+        if first.op == "has":
+            cue = self.parsed.cue(match.start)
+            return cue is None or bool(cue.senses & _HAVING) or len(cue.senses) == 1
+        lacks_phrase = any(
+            spec.needed and spec.kind in _PHRASE_KINDS and spec.name not in self.values
+            for spec in self.recipe.inputs.values()
+        )
+        is_word = match.text.isalpha() and not meanings(match.text) & self._own
+        return is_word and not (notes or lacks_phrase) and _is_lone_value(match)
 
-def _gain(piece: SentencePiece) -> float:
-    """Return the worth of the words of a piece that an input explains."""
-    return 0.3 + 0.4 * piece.weight if piece.weight else 0.0
-
-
-def _meanings(names: Sequence[NameMatch]) -> Iterator[Sequence[NameMatch]]:
-    """Yield the names, then those with another meaning of one."""
-    yield names
-    for kind in ("value", "tag"):
-        for number, match in enumerate(names):
-            others = tuple(name for name in match.names if name.kind == kind)
-            if others and others != match.names and not match.negated and not match.bound:
-                other = replace(match, names=others, bound=kind == "value")
-                yield [*names[:number], other, *names[number + 1 :]]
+    def _is_elsewhere(self, match: NameMatch, first: Term, notes: Sequence[Term]) -> bool:
+        """Return True for a folder that is a destination, or does not hold a named note."""
+        senses = self._cue(match)[1]
+        after = self.parsed.after(match.end)
+        if after is not None and JOINED.match(after.text) and after.senses & {"to", "in"}:
+            senses = after.senses
+        is_destination = senses & _TO and "in" not in senses
+        return bool(is_destination) or not all(
+            term.value.startswith(f"{first.value}/") for term in notes
+        )
 
 
 def _denied(term: Term) -> Term:
@@ -991,6 +1005,11 @@ def _is_note(match: NameMatch, path: str) -> bool:
 
 def _is_value(match: NameMatch) -> bool:
     return len({name.property for name in match.names if name.kind == "value"}) == 1
+
+
+def _is_lone_value(match: NameMatch) -> bool:
+    """Return True for a word that is only a value of one property: “the active projects”."""
+    return len(match.names) == 1 and isinstance(match.names[0].value, str)
 
 
 def _overlaps(part: Stretch, others: Sequence[Stretch]) -> bool:

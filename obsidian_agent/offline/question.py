@@ -253,7 +253,7 @@ class _Filling(Filling):
         return super()._without_templates(
             [
                 replace(match, names=match.of_kinds(*_GROUPS) or self._groups(match) or match.names)
-                if self._cue(match) & _ASKS_FOR or (self._lists and match == self._all[0])
+                if self._cue(match)[1] & _ASKS_FOR or (self._lists and match == self._all[0])
                 else match
                 for match in self._all
             ]
@@ -265,10 +265,14 @@ class _Filling(Filling):
         is_plural = stem(match.text) != match.text.casefold()
         return tuple(name for name in known if is_plural and name.kind in _GROUPS)
 
-    def _fill(self) -> None:
-        """Describe notes by all names and conditions: a question has no other inputs."""
-        self._of_notes: list[Stretch] = []
-        self._read_notes(_QUESTION.inputs["notes"], (*self._names, *self.parsed.conditions))
+    def _is_condition(self, match: NameMatch, first: Term, notes: Sequence[Term]) -> bool:
+        """Return True for any value: a question assigns none."""
+        is_text = first.op == ":" and isinstance(first.value, str)
+        return is_text or super()._is_condition(match, first, notes)
+
+    def _is_elsewhere(self, match: NameMatch, first: Term, notes: Sequence[Term]) -> bool:
+        """Return False: a question has no destination."""
+        return False
 
 
 class _Reading:

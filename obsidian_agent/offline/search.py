@@ -50,8 +50,6 @@ _CANDIDATES: Final = 16
 """Recipes whose forms are filled."""
 _LACKING: Final = 0.9
 """The factor for each input without a value, and for each part or phrase that no input uses."""
-_FIT: Final = 1.08
-"""The factor for each point by which a reading explains the sentence better."""
 _GUESSED: Final = 0.97
 """The factor for each value from a phrase without quotes."""
 _UNNAMED: Final = 0.3
@@ -182,7 +180,6 @@ class Menu:
         # The words of a value or a condition do not choose the action.
         own = self._spoken(parsed, filling.phrases) if filling.phrases else spoken
         score = self._score([*own, *kinds], counts)
-        score *= _FIT**filling.worth
         score *= _LACKING ** (len(missing) + len(filling.lost) + len(unused))
         score *= _GUESSED ** len(filling.guesses)
         score *= 1 - _UNNAMED * (1 - self._mentioned_part(recipe, own, values))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, cached_property
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Final
 
 from msgspec import Struct
@@ -49,8 +49,6 @@ from obsidian_agent.vault.text import decode
 
 _MAX_NAME_WORDS: Final = 12
 _MAX_PART_WORDS: Final = 4
-_MAX_NAMES: Final = 60
-"""Names of a sentence that are read; one with more is a pasted list."""
 _MAX_GAP: Final = 4
 """Words before a day among which one means a daily note."""
 _DIARY: Final = frozenset({"note", "daily"})
@@ -70,11 +68,11 @@ _VERBS: Final = (
     "add change copy create delete find insert list make mark merge move put remove rename replace "
     "set show split tick"
 )
-ORDERS: Final = frozenset(words(_VERBS))
+_ORDERS: Final = frozenset(words(_VERBS))
 """The stems of verbs that begin an order."""
 _OF_TASKS: Final = frozenset(words("task done mark due overdue tick untick check postpone"))
 """The stems of words in a sentence that may name a task."""
-_TASK_WORDS: Final = _OF_TASKS | ORDERS
+_TASK_WORDS: Final = _OF_TASKS | _ORDERS
 _TAKING: Final = frozenset(words("remove delete move"))
 _MAKING: Final = frozenset(words("add new create insert"))
 _OF_LINES: Final = frozenset(words("line bullet row task item"))
@@ -84,9 +82,9 @@ _RELATIVE: Final = frozenset({"that", "which", "who", "qui", "que", "che", "die"
 """The words before the verb of a clause that describes something: “notes that should …”."""
 _ASKING: Final = frozenset({"which", "what", "count"})
 """The senses of the first word of a question."""
-_MAX_VALUE_WORDS: Final = 4
 _MIN_INFLECTED: Final = 5
 """Characters of a word that can be another form of a name."""
+_MAX_VALUE_WORDS: Final = 4
 
 _NAME_WORD: Final = unicode_expression(
     rf"(?V1)#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{SCRIPTS}]]+(?:['’]\p{{L}}+)?"
@@ -105,13 +103,14 @@ _NUMBERED: Final = unicode_expression(
     rf"(?![[\w/-]--[{SCRIPTS}]])"
 )
 _STOP: Final = unicode_expression(f"[,;.!?()\n{QUOTED_CHARACTER}]")
+_SENTENCE_END: Final = unicode_expression(r"[;!?.](?=\s|$)|\n|[。；！？]")
 _DATE: Final = unicode_expression(r"\d{4}-\d{2}-\d{2}")
 _SIGN: Final = unicode_expression(r"\s*([<>]=?)\s*")
 
 _COPULAS: Final = frozenset({"is", "are", "of", "as", "be"})
 _FOLLOWING: Final = unicode_expression(r"[\p{Hiragana}\p{Hangul}]")
 _ARTICLES: Final = frozenset({"the", "a", "an", "my", "our", "your"})
-AND: Final = frozenset({"and", "or", "nor", "und", "oder", "et", "ou", "y", "o", "e", "a", "и"})
+_AND: Final = frozenset({"and", "or", "nor", "und", "oder", "et", "ou", "y", "o", "e", "a", "и"})
 _INNER: Final = "tag folder note file property name call have in keep leav contain mention other"
 _BETWEEN: Final = frozenset(_INNER.split())
 """Senses of words allowed between an excluding word and the name: "not tagged #done"."""
@@ -301,13 +300,13 @@ class Sentence(Struct, frozen=True, dict=True):
             for match in names_in(self.bare, names, self.common)
             if not (match.text.isdecimal() and self._or_more(match))
         )
-        others = (*self._daily_notes(), *self._labelled(), *_new(self.bare, names))
-        for match in islice((*others, *_numbered(self.bare, names)), _MAX_NAMES):
+        others = (*_new(self.bare, names), *self._daily_notes(), *self._labelled())
+        for match in (*others, *_numbered(self.bare, names)):
             if not any(match.start < other.end and other.start < match.end for other in matches):
                 matches.append(match)
         for match in self._misspelled(matches):
             matches = [one for one in matches if not is_within(one, [match])] + [match]
-        return tuple(sorted(matches, key=lambda match: match.start)[:_MAX_NAMES])
+        return tuple(sorted(matches, key=lambda match: match.start))
 
     def _misspelled(self, known: Sequence[NameMatch]) -> Iterator[NameMatch]:
         """Yield the words that are like only one name: “Kitchen renovtion”, longest first."""
@@ -367,14 +366,11 @@ class Sentence(Struct, frozen=True, dict=True):
             return Word(arrow.start(), arrow.end(), arrow[0], frozenset({"get"}))
         first = next((word for word in self.tokens if not word.is_small), None)
         is_order = first is not None and not is_within(first, self._matches)
-        order = first.senses & ORDERS if first is not None and is_order else frozenset()
+        order = first.senses & _ORDERS if first is not None and is_order else frozenset()
         for word in self.tokens:
             before = self.between(0, word.start)
-            after = self.after(word.end)
-            goes = after is not None and (stem(after.text) == "go" or is_article(after.text))
-            is_may = "could" in word.senses and goes and not order
             is_verb = "should" in word.senses and order.isdisjoint({"find", "list", "show"})
-            is_verb = is_verb or is_may or (bool(word.senses & {"get", "belong"}) and not order)
+            is_verb = is_verb or (bool(word.senses & {"get", "belong"}) and not order)
             if is_verb and before and not is_within(word, self._matches):
                 is_about = any(not other.is_small for other in before)
                 if before[-1].text not in _RELATIVE:
@@ -479,7 +475,7 @@ class Sentence(Struct, frozen=True, dict=True):
                 continue
             excluded = self._excluded(start, match)
             is_another = before is not None and before.negated and not excluded
-            if is_another and all(word.text in AND for word in between):
+            if is_another and all(word.text in _AND for word in between):
                 excluded = "" if _STOP.search(gap.replace(",", "")) else match.text
             result.append(replace(match, negated=excluded))
         return tuple(result)
@@ -519,13 +515,22 @@ class Sentence(Struct, frozen=True, dict=True):
             for match in self._in_context
             if not is_within(match, (*self.conditions, *self._shadows()))
         )
-        return tuple(self._with_value(match) for match in narrowed if match is not None)
+        return tuple(
+            self._with_rest(self._with_value(match)) for match in narrowed if match is not None
+        )
 
     @cached_property
     def texts(self) -> tuple[Stretch, ...]:
         """The quoted texts that may be written: those in no condition."""
         owned = [match for match in self._in_context if match.bound or match.negated]
         return tuple(quote for quote in self.quotes if not is_within(quote, owned))
+
+    @cached_property
+    def end(self) -> int:
+        """The end of the first sentence with a name; those after it say what else holds."""
+        start = min((match.end for match in self.names), default=0)
+        match = _SENTENCE_END.search(self.bare, start)
+        return match.start() if match else len(self.bare)
 
     # --- the words around a part ---
 
@@ -618,7 +623,7 @@ class Sentence(Struct, frozen=True, dict=True):
                 continue
             unit = self.after(word.end) or word
             name = next((name for name in _UNITS if name in unit.senses), None)
-            if name is None or (_YEAR.fullmatch(word.text) and name == "year"):
+            if name is None:
                 compared = list(self._compared(word, int(word.text)))
                 yield from compared or self._of_year(word)
             else:
@@ -665,7 +670,7 @@ class Sentence(Struct, frozen=True, dict=True):
         for number, word in enumerate(behind):
             if END.search(self.bare, start, word.start):
                 return None
-            is_joined = number and behind[number - 1].text in AND
+            is_joined = number and behind[number - 1].text in _AND
             if is_joined or (word.start == start and word.text in _THIS_OR):
                 senses = word.senses | ({"more"} if word.text in _UP else set())
                 op = next((op for sense, op in OPERATORS.items() if sense in senses), None)
@@ -907,6 +912,17 @@ class Sentence(Struct, frozen=True, dict=True):
                 return replace(match, end=last.end, text=whole, names=tuple(values), bound=True)
         return match
 
+    def _with_rest(self, match: NameMatch) -> NameMatch:
+        """Return a new path with the words after it that mean nothing: “to Projects/Rye bread”."""
+        end = match.end
+        for word in self.between(end, len(self.bare)) if match.new and "/" in match.text else ():
+            is_next = self.bare[end : word.start] == " " and len(word.senses) == 1
+            if not is_next or word.is_small or is_within(word, (*self._in_context, *self.days)):
+                break
+            end = word.end
+        is_longer = end > match.end
+        return replace(match, end=end, text=self.text[match.start : end]) if is_longer else match
+
 
 def without_assurances(text: str) -> str:
     """Return a sentence with blanks for its clauses that ask to change nothing else.
@@ -922,7 +938,7 @@ def without_assurances(text: str) -> str:
     joints = [
         word.start
         for word, after in pairwise(spoken)
-        if word.text in AND and _KEEPS.match(bare, after.start)
+        if word.text in _AND and _KEEPS.match(bare, after.start)
     ]
     starts = sorted({*stops, *joints})
     for start in starts:
@@ -932,7 +948,7 @@ def without_assurances(text: str) -> str:
         keeps = [word for word in clause if _KEEPS.match(bare, word.start)]
         is_denied = any(_denies(word) for word in clause)
         keeps += [word for word in clause if is_denied and _CHANGES.match(bare, word.start)]
-        is_order = any(word.senses & ORDERS for word in clause if word not in keeps)
+        is_order = any(word.senses & _ORDERS for word in clause if word not in keeps)
         is_plain = not is_order and not {"#", QUOTED_CHARACTER} & set(bare[start:end])
         # Notes that shall stay are a condition: “leave other drafts in Inbox”.
         content = [word for word in clause if not (word.is_small or word in keeps)]

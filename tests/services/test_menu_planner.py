@@ -206,11 +206,11 @@ async def test_a_value_that_cannot_be_read_is_left_to_the_person(
     desk: Desk, server: LlmServer
 ) -> None:
     server.play(choice({"action": "move", "notes": {"note": ["Shed"]}, "folder": "Archive"}))
-    event = await desk.say("Move Shed into Archive")
+    event = await desk.say("Put Shed away into Archive")
     assert isinstance(event, NeedsInput)
     assert (event.candidates[0].recipe, event.candidates[0].missing) == ("move", ("notes",))
     assert "Shed" in event.candidates[0].doubt
-    picked = await desk.say("Move Shed into Archive", pick=1, notes="Boat")
+    picked = await desk.say("Put Shed away into Archive", pick=1, notes="Boat")
     assert desk.effects(picked) == [("rename", "Archive/Boat.md")]
 
 
