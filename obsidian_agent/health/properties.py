@@ -547,16 +547,14 @@ def _value_findings(name: str, values: Mapping[str, list[VaultPath]]) -> Iterato
 
 
 def _is_same_word(text: str, usual: str, values: Mapping[str, list[VaultPath]]) -> bool:
-    """Return whether two spellings are one word for their accents.
+    """Return whether two spellings have the same accents, or one is rare.
 
-    "avó" and "avô" are two words, and so may be "papa" and "papá" if both are common.
+    Otherwise they may be two words: "pero" and "però".
     """
     own, other = ("".join(filter(str.isalnum, _letters(spelling))) for spelling in (text, usual))
     if own == other:
         return True
-    most, least = sorted((len(values[text]), len(values[usual])), reverse=True)
-    is_clear = least < _CLEAR_MAJORITY or least * _CLEAR_MAJORITY <= most
-    return is_clear and not (accents(text) and accents(usual))
+    return len(values[text]) * _CLEAR_MAJORITY <= len(values[usual])
 
 
 def _follows_convention(text: str, others: Mapping[str, int]) -> bool:
