@@ -28,7 +28,7 @@ async def test_an_example_is_taken_into_the_message_and_sent(
         assert app.prompt.text == "1", "a message may begin with a digit"
         app.prompt.text = EXAMPLE
         await app.press("enter")
-        await app.until(lambda: "Projects/Garden.md" in app.transcript())
+        await app.until(lambda: "Garden" in app.transcript())
         assert "What should change" not in app.transcript()
         assert "Find broken links" not in app.screen()
 

@@ -61,7 +61,9 @@ _DUE: Final = re.compile(
     r"|@due\((\d{4}-\d{2}-\d{2})\)"
 )
 _TASK_LINE: Final = re.compile(
-    r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+\[(?P<status>[^\]\r\n])\][ \t]+(?P<text>.*)$", re.MULTILINE
+    r"^[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]+"
+    r"\[(?P<status>[^\[\]\r\n])\][ \t]+(?P<text>.*)$",
+    re.MULTILINE,
 )
 _HIDING: Final = re.compile(r"```|~~~|%%|<!--|\$\$|<(?:script|pre|style|textarea)", re.IGNORECASE)
 """Starts of code, comments, formulas and HTML, which may hide a task."""

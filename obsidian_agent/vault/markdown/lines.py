@@ -57,7 +57,7 @@ _MARKUP = expression(r"<(?:(!--)|(\?)|(!\[CDATA\[)|(![A-Za-z]))")
 _MARKUP_ENDS = ("-->", "?>", "]]>", ">")
 """The text that ends the markup of each group of `_MARKUP`."""
 _NOT_PARAGRAPH = expression(r"[#>|]|[-*+][ \t]|[0-9]{1,9}[.)][ \t]")
-_CHECKBOX = expression(r"\[(?P<status>[^\]\r\n])\](?:[ \t]+|$)")
+_CHECKBOX = expression(r"\[(?P<status>[^\[\]\r\n])\](?:[ \t]+|$)")
 _BLOCK_ID = expression(r"[A-Za-z0-9-]+")
 _SPECIAL = frozenset(" \t>-*+#`~%$<=_0123456789")
 """First characters of lines that can be more than text."""

@@ -139,6 +139,7 @@ _NOTE = st.builds(
 @example("- \t      [[c]]")
 @example("- ---\n\t\t[[c]]")  # a rule is no paragraph that goes on
 @example("- - x\n\t~~~\n[[c]]")  # a fence that ends with its item
+@example("- [[]")  # no task
 @given(_NOTE)
 @settings(max_examples=400, deadline=None)
 def test_a_note_says_the_same_by_way_of_its_blocks(text: str) -> None:
