@@ -91,6 +91,8 @@ _OTHER_NOTES: Final = "most other notes"
 _CODE: Final = re.compile(r"[\d/\\:@#]|\.\w")
 _MIN_WORD: Final = 4
 """Letters of a word that is no unit or symbol."""
+_MIN_ACCENTED: Final = 6
+"""Letters of a word, no name, that is hardly another word without its accents."""
 _MAX_SYMBOL: Final = 2
 """Letters of a value that may be a symbol, so that its case counts: "Es" and "es", "5 Mb"."""
 
@@ -547,14 +549,15 @@ def _value_findings(name: str, values: Mapping[str, list[VaultPath]]) -> Iterato
 
 
 def _is_same_word(text: str, usual: str, values: Mapping[str, list[VaultPath]]) -> bool:
-    """Return whether two spellings have the same accents, or one is rare.
+    """Return whether two spellings have the same accents, or one is rare and no short word.
 
     Otherwise they may be two words: "pero" and "però".
     """
     own, other = ("".join(filter(str.isalnum, _letters(spelling))) for spelling in (text, usual))
     if own == other:
         return True
-    return len(values[text]) * _CLEAR_MAJORITY <= len(values[usual])
+    is_short_word = len(own) < _MIN_ACCENTED and text[0].islower()
+    return not is_short_word and len(values[text]) * _CLEAR_MAJORITY <= len(values[usual])
 
 
 def _follows_convention(text: str, others: Mapping[str, int]) -> bool:
