@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 
 EXIT_CODES: Final = (
-    "0 done, 1 failed or stopped, 2 wrong usage or an invalid plan, 3 not approved or needs input, "
-    "4 conflict,\n  5 the model or another service failed, 130 interrupted"
+    "0 done, 1 failed or stopped, or `health` has findings, 2 wrong usage or an invalid plan,\n"
+    "  3 not approved or needs input, 4 conflict, 5 the model or another service failed, "
+    "130 interrupted"
 )
 
 PERMISSION_CODES = frozenset(
