@@ -26,6 +26,7 @@ SHORT_NAMES = {"dark": DARK, "light": LIGHT, "high-contrast": HIGH_CONTRAST, "an
 _SHARED = {"block-cursor-text-style": "none"}
 
 _DEFAULT: Final = TerminalColor.default()
+_DIM: Final = Style(dim=True)
 _WHITE: Final = 7
 """The background of the line under a cursor in an ANSI theme."""
 _GRAY: Final = 8
@@ -204,6 +205,16 @@ class TerminalColors(LineFilter):
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         return [
             Segment(text, style and terminal_style(style, color=self._color), control)
+            for text, style, control in segments
+        ]
+
+
+class Dimmed(LineFilter):
+    """Dim what lies below a dialog, in colors that cannot be mixed with a background."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [
+            Segment(text, (style or Style.null()) + _DIM, control)
             for text, style, control in segments
         ]
 

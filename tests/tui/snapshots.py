@@ -32,6 +32,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widgets import Input, TextArea
 
+from obsidian_agent.tui.screens.main import WARM_UP_SECONDS
 from obsidian_agent.tui.themes import ANSI, DARK, HIGH_CONTRAST, LIGHT, terminal_style
 from tui.driving import Driver
 
@@ -137,6 +138,8 @@ async def looks(app: Driver, *names: str, **dialogs: Show) -> None:
     some seconds.
     """
     problems: list[str] = []
+    if UPDATE:
+        await app.pilot.pause(2 * WARM_UP_SECONDS)
     with patch.object(Screen, "_compositor_refresh", _draw_later):
         for _ in range(1 if UPDATE else LOOKS):
             problems = []
@@ -203,6 +206,8 @@ async def _shot(app: Driver, name: str, problems: list[str]) -> Shot:
             for field in screen.query("Input, TextArea").results():
                 assert isinstance(field, Input | TextArea)
                 field.cursor_blink = False
+                field.notify_style_update()  # lines drawn while the cursor was not are forgotten
+                field.refresh()
         await app.settle()
         await _finish_below(app)
         drawn = {app.app.theme: cells(app)}

@@ -11,6 +11,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
+from textual.filter import LineFilter
 from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Button, ContentSwitcher, Input, Static
@@ -21,6 +22,7 @@ from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import HELP, binding, bindings
 from obsidian_agent.tui.diff_lines import Diff
 from obsidian_agent.tui.report_lines import Line
+from obsidian_agent.tui.themes import Dimmed
 from obsidian_agent.tui.widgets.diff import DiffView, Page, TurnPage
 from obsidian_agent.tui.widgets.footer import KeyFooter
 from obsidian_agent.tui.widgets.prompt import LineEntry
@@ -51,6 +53,10 @@ class Modal(ModalScreen[R | None], Generic[R]):
         super().__init__()
         self.heading = title
         self.hint = hint
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        filters = super().get_line_filters()
+        return [*filters, Dimmed()] if self.app.current_theme.ansi else filters
 
     def compose(self) -> ComposeResult:
         with Vertical(id="box"):
