@@ -755,8 +755,9 @@ class Filling:
         # In “replace the word X” the text is behind “word”.
         inner = [word for word in parsed.tokens if not word.is_small and stem(word.text) in cues]
         is_result = spec.name == "to" or spec.kind in _RESULTS
+        changing = (one for one in phrases if one and not is_within(one, parsed.assurances))
         yield from sorted(
-            (one for one in phrases if one and (self._is_result(one) or not is_result)),
+            (one for one in changing if self._is_result(one) or not is_result),
             key=lambda phrase: any(is_within(word, [phrase]) for word in inner),
         )
 

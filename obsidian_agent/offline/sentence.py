@@ -371,7 +371,7 @@ class Sentence(Struct, frozen=True, dict=True):
             before = self.between(0, word.start)
             is_verb = "should" in word.senses and order.isdisjoint({"find", "list", "show"})
             is_verb = is_verb or (bool(word.senses & {"get", "belong"}) and not order)
-            if is_verb and before and not is_within(word, self._matches):
+            if is_verb and before and not is_within(word, (*self._matches, *self.assurances)):
                 is_about = any(not other.is_small for other in before)
                 if before[-1].text not in _RELATIVE:
                     return word if is_about else None
@@ -531,6 +531,11 @@ class Sentence(Struct, frozen=True, dict=True):
         start = min((match.end for match in self.names), default=0)
         match = _SENTENCE_END.search(self.bare, start)
         return match.start() if match else len(self.bare)
+
+    @cached_property
+    def assurances(self) -> tuple[Stretch, ...]:
+        """The later clauses about what stays as it is: “other tags must stay as they are”."""
+        return tuple(_assurances(self.bare))
 
     # --- the words around a part ---
 
@@ -931,32 +936,48 @@ def without_assurances(text: str) -> str:
     that links to what is deleted break. The first clause says what to do.
     """
     bare = without_quotes(text)
-    spoken = tokens(bare[:MAX_READ])
-    if any("delet" in word.senses for word in spoken):
+    if any("delet" in word.senses for word in tokens(bare[:MAX_READ])):
         return text
+    for clause in _assurances(bare):
+        senses = frozenset[str]().union(*(word.senses for word in clause.words))
+        is_plain = not {"#", QUOTED_CHARACTER} & set(bare[clause.start : clause.end])
+        # Notes that shall stay are a condition: “leave other drafts in Inbox”.
+        is_whole = all(word.senses & _UNCHANGED for word in clause.words)
+        is_of_links = "link" in senses and senses.isdisjoint(_SELECTING)
+        if is_plain and clause.words and (is_whole or is_of_links):
+            blanks = " " * (clause.end - clause.start)
+            text = f"{text[: clause.start]}{blanks}{text[clause.end :]}"
+    return text
+
+
+class _Assurance(Stretch, frozen=True):
+    """A later clause about what stays as it is, and its other content words."""
+
+    words: tuple[Word, ...]
+
+
+def _assurances(bare: str) -> Iterator[_Assurance]:
+    """Yield the clauses behind the first one that say what stays as it is."""
+    spoken = tokens(bare[:MAX_READ])
     stops = [match.end() for match in END.finditer(bare)]
     joints = [
         word.start
         for word, after in pairwise(spoken)
         if word.text in _AND and _KEEPS.match(bare, after.start)
     ]
-    starts = sorted({*stops, *joints})
-    for start in starts:
+    for start in sorted({*stops, *joints}):
         end = next((stop for stop in stops if stop > start), len(bare))
         clause = [word for word in spoken if start <= word.start < end]
-        senses = frozenset[str]().union(*(word.senses for word in clause))
-        keeps = [word for word in clause if _KEEPS.match(bare, word.start)]
         is_denied = any(_denies(word) for word in clause)
-        keeps += [word for word in clause if is_denied and _CHANGES.match(bare, word.start)]
-        is_order = any(word.senses & _ORDERS for word in clause if word not in keeps)
-        is_plain = not is_order and not {"#", QUOTED_CHARACTER} & set(bare[start:end])
-        # Notes that shall stay are a condition: “leave other drafts in Inbox”.
-        content = [word for word in clause if not (word.is_small or word in keeps)]
-        is_whole = all(word.senses & _UNCHANGED for word in content)
-        is_of_links = "link" in senses and senses.isdisjoint(_SELECTING)
-        if keeps and is_plain and content and (is_whole or is_of_links):
-            text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
-    return text
+        keeps = [
+            word
+            for word in clause
+            if _KEEPS.match(bare, word.start) or (is_denied and _CHANGES.match(bare, word.start))
+        ]
+        content = tuple(word for word in clause if word not in keeps)
+        if keeps and not any(word.senses & _ORDERS for word in content):
+            others = tuple(word for word in content if not word.is_small)
+            yield _Assurance(start, end, bare[start:end], others)
 
 
 def cue_before(bare: str, spoken: Sequence[Word], position: int) -> Word | None:
