@@ -22,13 +22,8 @@ from obsidian_agent.vault.paths.path import VaultPath
 _MAX_TEXT_FILE: Final = 1 << 20
 _MAX_WRITTEN: Final = 600
 """Bytes that the name of a file takes in a text, with escapes."""
-_CODE_MARKS: Final = (b"```", b"~~~", b"filters:")
-"""Texts that every note with code, and every base, has one of."""
 _JSON_ESCAPE: Final = re.compile(r"\\u([0-9a-fA-F]{4})")
 _DRAWING: Final = ".excalidraw"
-_EXTENSION: Final = re.compile(
-    rf"\.(?:{'|'.join(suffix[1:] for suffix in sorted(ATTACHMENTS))})".encode(), re.IGNORECASE
-)
 
 
 def unused_attachments(survey: VaultSurvey) -> Iterator[HealthFinding]:
@@ -40,7 +35,7 @@ def unused_attachments(survey: VaultSurvey) -> Iterator[HealthFinding]:
     ]
     if not candidates:
         return
-    used = set().union(*map(survey.linked_files, survey.targets))
+    used = set().union(*survey.linked_files.values())
     for source, facts in survey.facts.items():
         for target in facts.references:
             file = survey.resolver.resolve(target, source)
@@ -73,8 +68,10 @@ def unused_attachments(survey: VaultSurvey) -> Iterator[HealthFinding]:
 
 def _exported(survey: VaultSurvey, files: Sequence[VaultPath]) -> set[VaultPath]:
     """Return the files that are named as a note beside them: what a drawing is exported to."""
-    drawings = {note.stem for note in survey.sources if note.stem.endswith(_DRAWING)}
+    if not files:
+        return set()
     beside = {(note.parent, note.stem.removesuffix(_DRAWING)) for note in survey.sources}
+    drawings = {note.stem for note in survey.sources if note.stem.endswith(_DRAWING)}
     return {file for file in files if file.stem in drawings or (file.parent, file.stem) in beside}
 
 
@@ -91,17 +88,19 @@ def _mentioned(survey: VaultSurvey, files: Sequence[VaultPath]) -> set[VaultPath
         by_name[link_key(file.name)].append(file)
         by_folder[file.parent.text].append(file)
     lengths = sorted(set(map(len, by_name)))
+    endings = "|".join(re.escape(ending) for ending in {file.suffix[1:] for file in files})
+    extension = re.compile(rf"\.(?:{endings})".encode(), re.IGNORECASE)
     folders = _folder_in_code(filter(None, by_folder))
     mentioned: set[VaultPath] = set()
     suffixes = ATTACHMENTS - {".svg"}
     texts = (file for file in survey.files if file.suffix.lower() not in suffixes)
     for data in chain(survey.settings.config_texts(), (_data(survey, file) for file in texts)):
         plain = unquote_to_bytes(data) if b"%" in data else data
-        for match in _EXTENSION.finditer(plain):
+        for match in extension.finditer(plain):
             written = _unescaped(plain[max(0, match.end() - _MAX_WRITTEN) : match.end()])
             for ending in {written[-length:] for length in lengths} & by_name.keys():
                 mentioned.update(by_name[ending])
-        if any(mark in data for mark in _CODE_MARKS):
+        if b"```" in data or b"~~~" in data or b"filters:" in data:
             for match in folders.finditer(data):
                 mentioned.update(by_folder[(match[1] or match[2]).decode()])
     return mentioned

@@ -70,6 +70,8 @@ def copies_among(
     known = {file.text: file for file in files}
     copies: dict[VaultPath, ConflictCopy] = {}
     for file in files:
+        if _TELLTALE.search(file.stem) is None:
+            continue
         if name := _certain_name(file):
             copies[file] = ConflictCopy(name.service, known.get(name.original), True)
             continue
@@ -94,10 +96,9 @@ class _CopyName(NamedTuple):
 
 def _certain_name(file: VaultPath) -> _CopyName | None:
     """Return what the name of a conflict copy says, if no other file would be named so."""
-    if _TELLTALE.search(file.stem) is None:
-        return None
+    stem = file.stem
     for service, pattern in _PATTERNS:
-        if match := pattern.fullmatch(file.stem):
+        if match := pattern.fullmatch(stem):
             return _CopyName(service, _sibling(file, match["stem"]))
     return None
 
@@ -107,8 +108,6 @@ def _possible_names(file: VaultPath) -> Iterator[_CopyName]:
 
     git appends the side of a merge, iCloud and Google Drive a number, OneDrive the computer.
     """
-    if _TELLTALE.search(file.stem) is None:
-        return
     for service, pattern in _VAGUE:
         if match := pattern.fullmatch(file.stem):
             yield _CopyName(service, _sibling(file, match["stem"]))

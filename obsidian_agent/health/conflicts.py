@@ -104,7 +104,7 @@ class CopyMerges:
         survey = self._survey
         if original in self._merged or not original.is_note or not copy.is_note:
             return None
-        if copy in survey.linked_files(original):
+        if copy in survey.linked_files[original]:
             return None  # its links would change, and with them the text to merge
         says_more = spelling_key(copy.stem) != spelling_key(original.stem)
         says_more = says_more and not names_also(copy.stem, original.stem)

@@ -94,7 +94,7 @@ def _ranked(survey: VaultSurvey, notes: Iterable[VaultPath]) -> tuple[list[Vault
 def _merits(survey: VaultSurvey, note: VaultPath, group: Iterable[VaultPath]) -> tuple[int, ...]:
     """Return what speaks for keeping a note, as `_MERITS` names it; the smallest is the best."""
     facts = survey.facts[note]
-    links = survey.backlinks.get(note, 0)
+    links = survey.backlinks[note]
     if (namesakes := survey.links_to_namesakes.get(note)) is not None:
         # By a bare name, Obsidian opens the note with the shortest path.
         links = sum("/" in target or file.parent == note.parent for file, target in namesakes)

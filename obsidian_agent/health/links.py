@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence, Set
 from typing import Any, Final
 
-from obsidian_agent.errors import PathRefused, Problem, VaultError
+from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.health.finding import HealthFinding, Repair, RepairChoice, RepairStep
 from obsidian_agent.health.name_evidence import LostLink, NameEvidence, attachment_key
 from obsidian_agent.health.names import has_placeholder
@@ -16,15 +15,14 @@ from obsidian_agent.health.notes import writing
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.index.digest import HAS_LINKS_IN_ROWS
 from obsidian_agent.vault.links.graph import links_where, means_note, unresolved_name
-from obsidian_agent.vault.links.resolve import file_name, is_relative, link_key, target_name
+from obsidian_agent.vault.links.resolve import file_name, link_key, target_name
 from obsidian_agent.vault.links.spelling import folder_fits, spelling_key
 from obsidian_agent.vault.markdown.note import links_in
-from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
+from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.text import Edit, apply
 
 _MAX_CHOICES: Final = 5
 _PIPED: Final = re.compile(rb"!?\[\[[^\[\]|\\\n]+(\|)[^\[\]|\n]*\]\]")
-_FILE_SUFFIX: Final = re.compile(r"\.[A-Za-z]{2,5}")
 
 
 def unresolved_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
@@ -172,22 +170,10 @@ def _retarget(lost: LostLink, file: VaultPath, *, by_path: bool) -> RepairChoice
 
 
 def _create(evidence: NameEvidence, lost: LostLink) -> Iterator[RepairChoice]:
-    """Yield the choice to create the missing note, if its name can be one.
-
-    It is the same note for all links with this name, where Obsidian creates new notes.
-    """
-    survey = evidence.survey
-    folder = evidence.folder_of_new(lost)
-    path = lost.name if "/" in lost.name or not folder else f"{folder}/{lost.name}"
-    try:
-        note = parse(f"{path}.md", PathUse.CREATE)
-    except PathRefused:
-        return
-    is_other_file = _FILE_SUFFIX.fullmatch(posixpath.splitext(lost.name)[1]) is not None
-    if is_other_file or is_relative(lost.name) or survey.view.twin(note) is not None:
-        return
-    step = RepairStep("vault.createFile", {"path": note.text, "content": ""})
-    yield RepairChoice(f"Create {note.text}", (step,))
+    """Yield the choice to create the missing note, if its name can be one."""
+    if note := evidence.new_note(lost.name):
+        step = RepairStep("vault.createFile", {"path": note.text, "content": ""})
+        yield RepairChoice(f"Create {note.text}", (step,))
 
 
 def _unlink(lost: LostLink) -> RepairChoice:
@@ -207,16 +193,17 @@ def ambiguous_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
     shared = {name: notes for name, notes in named.items() if len(notes) > 1}
     if not shared:
         return
+    unclear = {
+        file
+        for name in shared
+        for file in survey.resolver.candidates(f"{name}.md")
+        if not file.parent.is_root
+    }
     for source in survey.notes:
         chosen = {
             target: file
             for target, file in survey.targets[source].items()
-            if file is not None
-            and "/" not in target
-            and file.is_note
-            and target_name(target) in shared
-            and not file.parent.is_root
-            and file.parent != source.parent
+            if file in unclear and "/" not in target and file.parent != source.parent
         }
         if not chosen:
             continue

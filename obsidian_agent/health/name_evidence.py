@@ -18,7 +18,7 @@ from obsidian_agent.errors import PathRefused
 from obsidian_agent.health.names import has_date, is_date, is_day, names_also, without_accents
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.links.graph import ATTACHMENTS
-from obsidian_agent.vault.links.resolve import link_key, target_name
+from obsidian_agent.vault.links.resolve import is_relative, link_key, target_name
 from obsidian_agent.vault.links.spelling import folder_fits, is_same_name, spelling_key
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.markdown.note import scan_lossy
@@ -34,6 +34,7 @@ _TITLE: Final = re.compile(rb"\n# +(.+?)[ \t#]*\r?(?=\n|\Z)")
 _NOT_SIMILAR: Final = re.compile(r"\d+|[+#]+|\b[IVXLC]+\b")
 _NO_WORD: Final = re.compile(r"(?!\d{8})\w*\d\w*|\w|Untitled", re.IGNORECASE)
 _NUMBER_OF_COPY: Final = re.compile(r"(?<=\S) ?\(\d+\)\Z")
+_FILE_SUFFIX: Final = re.compile(r"\.[A-Za-z]{2,5}")
 _SUFFIXES: Final = {".jpeg": ".jpg", ".tiff": ".tif"}
 
 
@@ -70,15 +71,36 @@ class NameEvidence:
             self._missing_keys.add(spelling_key(lost.last_name))
             self._folders[link_key(lost.name)].append(lost.source.parent.text)
         self._similar: dict[str, list[VaultPath]] = {}
+        self._new_notes: dict[str, VaultPath | None] = {}
 
-    def folder_of_new(self, lost: LostLink) -> str:
-        """Return the folder for the note that is missing: one for all links with its name."""
+    def new_note(self, name: str) -> VaultPath | None:
+        """Return the path for the note that is missing, None if it can have no such name.
+
+        It is the same note for all links with this name, where Obsidian creates new notes.
+        """
+        if name not in self._new_notes:
+            self._new_notes[name] = self._new_note(name)
+        return self._new_notes[name]
+
+    def _new_note(self, name: str) -> VaultPath | None:
+        folder = self._folder_of_new(name)
+        path = name if "/" in name or not folder else f"{folder}/{name}"
+        try:
+            note = parse(f"{path}.md", PathUse.CREATE)
+        except PathRefused:
+            return None
+        is_other_file = _FILE_SUFFIX.fullmatch(posixpath.splitext(name)[1]) is not None
+        if is_other_file or is_relative(name) or self.survey.view.twin(note) is not None:
+            return None
+        return note
+
+    def _folder_of_new(self, name: str) -> str:
         settings = self.survey.settings
-        if settings.daily_notes and is_day(lost.name):
+        if settings.daily_notes and is_day(name):
             return settings.daily_notes
         if settings.new_notes is not None:
             return settings.new_notes
-        return posixpath.commonpath(self._folders[link_key(lost.name)])
+        return posixpath.commonpath(self._folders[link_key(name)])
 
     def of(self, lost: LostLink) -> list[Match]:
         """Return each file that something speaks for, with the strongest evidence, that first."""
@@ -98,12 +120,14 @@ class NameEvidence:
         key = spelling_key(name)
         may_be_spelled = bool(key) and not is_date(name)
         if may_be_spelled:
-            for file in self._spellings.get(key, ()):
-                if not _have_other_emoji(name, file.stem):
+            named = self._named.get(key, ())
+            named = [pair for pair in named if not _have_other_emoji(name, pair[1])]
+            for file, own in named:
+                if own == file.stem:
                     reason = "the same name but for case, spaces, punctuation or emoji"
-                    yield Match(file, reason, _fits(lost, file, file.stem))
-            for file, alias in self._aliases.get(key, ()):
-                if not _have_other_emoji(name, alias):
+                    yield Match(file, reason, _fits(lost, file, own))
+            for file, alias in named:
+                if alias != file.stem:
                     # "Paris", an alias of "Paris (Texas)", is more likely something else.
                     is_specific = self._is_specific(alias) and not names_also(file.stem, alias)
                     is_certain = is_specific and _fits(lost, file, alias)
@@ -133,7 +157,7 @@ class NameEvidence:
         from rapidfuzz import fuzz, process
 
         key = without_accents(spelling_key(name))
-        by_name = self._plain_names.get(_digits(name), {})
+        by_name = self._plain_names.get((_digits(name), key[:1]), {})
         matches = process.extract(
             key, by_name.keys(), scorer=fuzz.ratio, score_cutoff=80, limit=_MAX_SIMILAR
         )
@@ -163,28 +187,25 @@ class NameEvidence:
         return files
 
     @cached_property
-    def _spellings(self) -> dict[str, list[VaultPath]]:
-        notes: dict[str, list[VaultPath]] = defaultdict(list)
-        for note in self.survey.linkable:
-            notes[spelling_key(note.stem)].append(note)
-        return notes
-
-    @cached_property
-    def _aliases(self) -> dict[str, list[tuple[VaultPath, str]]]:
-        aliases: dict[str, list[tuple[VaultPath, str]]] = defaultdict(list)
-        for note in self.survey.linkable:
-            for alias in self.survey.facts[note].aliases:
-                aliases[spelling_key(alias)].append((note, alias))
-        return aliases
-
-    @cached_property
-    def _plain_names(self) -> dict[str, dict[str, list[VaultPath]]]:
-        """The notes by their names and aliases, by what never counts as similar in those."""
-        names: dict[str, dict[str, list[VaultPath]]] = defaultdict(dict)
+    def _named(self) -> dict[str, list[tuple[VaultPath, str]]]:
+        """The notes with their names and aliases, by the keys of those."""
+        named: dict[str, list[tuple[VaultPath, str]]] = defaultdict(list)
         for note in self.survey.linkable:
             for name in (note.stem, *self.survey.facts[note].aliases):
-                key = without_accents(spelling_key(name))
-                names[_digits(name)].setdefault(key, []).append(note)
+                named[spelling_key(name)].append((note, name))
+        return named
+
+    @cached_property
+    def _plain_names(self) -> dict[tuple[str, str], dict[str, list[VaultPath]]]:
+        """The notes by names and aliases without accents, by what similar ones have in common.
+
+        That is what never counts as similar, and the first letter.
+        """
+        names: dict[tuple[str, str], dict[str, list[VaultPath]]] = defaultdict(dict)
+        for key, named in self._named.items():
+            plain = without_accents(key)
+            for note, name in named:
+                names[_digits(name), plain[:1]].setdefault(plain, []).append(note)
         return names
 
     @cached_property
@@ -315,9 +336,9 @@ def _emoji(name: str) -> list[str]:
 
 
 def _may_be_misspelled(key: str, own_key: str) -> bool:
-    """Return whether one of two similar keys may be meant as the other: not "Rust" and "Trust"."""
+    """Return whether one of two similar keys with one first letter may be meant as the other."""
     first, second = sorted((key, own_key), key=len)
-    return second.startswith(first) or (len(first) >= _MIN_SIMILAR and first[0] == second[0])
+    return second.startswith(first) or len(first) >= _MIN_SIMILAR
 
 
 def _digits(name: str) -> str:

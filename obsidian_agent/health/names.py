@@ -50,8 +50,11 @@ def period(name: str) -> str:
 
 def names_also(name: str, other: str) -> bool:
     """Return whether a name is longer than one in it: "Copy of Plan", "Plan (old)" and "Plan"."""
-    pattern = rf"(?<!\w){re.escape(other.casefold())}(?!\w)"
-    return len(name) > len(other) and re.search(pattern, name.casefold()) is not None
+    longer, shorter = name.casefold(), other.casefold()
+    # Most pairs need no pattern.
+    if len(name) <= len(other) or shorter not in longer:
+        return False
+    return re.search(rf"(?<!\w){re.escape(shorter)}(?!\w)", longer) is not None
 
 
 def without_id(name: str) -> str:

@@ -29,7 +29,7 @@ def empty_notes(survey: VaultSurvey, digests: Digests) -> Iterator[HealthFinding
     """Yield the notes that have neither text, apart from their name, nor properties."""
     for note, digest in digests.of.items():
         if digest.is_empty:
-            links = survey.backlinks.get(note, 0)
+            links = survey.backlinks[note]
             evidence = ["its properties have no values"] if survey.facts[note].properties else []
             if links:
                 evidence.append(f"{note_count(links)} {'links' if links == 1 else 'link'} to it")
@@ -58,7 +58,7 @@ def moved_links(
 
     A link by a name that only the other note still has then leads there as it is.
     """
-    if not survey.backlinks.get(file):
+    if not survey.backlinks[file]:
         return ()
     if file_name(file) == file_name(to):
         others = [note for note in survey.resolver.candidates(file.stem) if note not in deleted]
@@ -95,7 +95,7 @@ def stale_notes(survey: VaultSurvey) -> Iterator[HealthFinding]:
         file
         for note, moment in changed.items()
         if moment >= limit
-        for file in survey.linked_files(note)
+        for file in survey.linked_files[note]
     }
     for note, moment in changed.items():
         if moment < limit and note not in in_use and not has_date(note.stem):

@@ -103,6 +103,7 @@ class _Use(NamedTuple):
     note: VaultPath
     name: str
     value: Any
+    type: str
 
 
 def property_types(survey: VaultSurvey) -> Iterator[HealthFinding]:
@@ -173,7 +174,7 @@ def _uses_by_key(survey: VaultSurvey) -> dict[str, list[_Use]]:
     for note in survey.notes:
         for name, value in survey.facts[note].properties.items():
             if name.lower() not in _OWN and value not in (None, "", []):
-                uses[name.lower()].append(_Use(note, name, value))
+                uses[name.lower()].append(_Use(note, name, value, _type_of(value)))
     return uses
 
 
@@ -276,10 +277,10 @@ def _usual_type(uses: Sequence[_Use], read_day: ReadDay) -> str | None:
 
     Maps are none of Obsidian's types, and identifiers no numbers.
     """
-    ((usual, count),) = Counter(_type_of(use.value) for use in uses).most_common(1)
+    ((usual, count),) = Counter(use.type for use in uses).most_common(1)
     if count < _MIN_READABLE or usual == "map":
         return None
-    others = [use.value for use in uses if _type_of(use.value) != usual]
+    others = [use.value for use in uses if use.type != usual]
     if usual == "number" and any(_is_identifier(value, read_day) for value in others):
         return None
     unreadable = sum(not _reads_as(value, usual, read_day) for value in others)
@@ -311,7 +312,7 @@ def _is_identifier(value: Any, read_day: ReadDay) -> bool:
 
 
 def _type_finding(use: _Use, expected: str, source: str, readings: Sequence[Any]) -> HealthFinding:
-    note, name, value = use
+    note, name, value, _ = use
     choices = tuple(
         RepairChoice(
             f"{name}: {_formatted(value)} → {_formatted(converted)}",
@@ -445,9 +446,10 @@ def property_values(survey: VaultSurvey) -> Iterator[HealthFinding]:
 
 def _not_allowed(survey: VaultSurvey) -> Iterator[HealthFinding]:
     """Yield values that are not among those of a rule of the vault."""
-    uses = _uses_by_key(survey)
-    for rule in survey.settings.property_rules:
-        for use in _covered(survey, rule, uses) if rule.values else ():
+    rules = [rule for rule in survey.settings.property_rules if rule.values]
+    uses = _uses_by_key(survey) if rules else {}
+    for rule in rules:
+        for use in _covered(survey, rule, uses):
             for text in _texts(use.value):
                 if text in rule.values:
                     continue

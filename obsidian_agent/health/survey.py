@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from functools import cached_property
+from itertools import chain
 from sys import intern
 from typing import Any, Final
 
@@ -158,18 +159,21 @@ class VaultSurvey:
                     unique[target] = files[target]
         return targets
 
-    def linked_files(self, source: VaultPath) -> set[VaultPath]:
-        """Return the files that a note or canvas links to."""
-        return {file for file in self.targets.get(source, {}).values() if file is not None}
+    @cached_property
+    def linked_files(self) -> dict[VaultPath, set[VaultPath]]:
+        """The files that each note and canvas links to, itself included."""
+        return {
+            source: {file for file in targets.values() if file is not None}
+            for source, targets in self.targets.items()
+        }
 
     @cached_property
-    def backlinks(self) -> dict[VaultPath, int]:
-        """The number of other notes and canvases that link to a file, if any do."""
-        counts: dict[VaultPath, int] = {}
-        for source in self.targets:
-            for file in self.linked_files(source):
-                if file != source:
-                    counts[file] = counts.get(file, 0) + 1
+    def backlinks(self) -> Counter[VaultPath]:
+        """The number of other notes and canvases that link to a file."""
+        counts = Counter(chain.from_iterable(self.linked_files.values()))
+        for source, files in self.linked_files.items():
+            if source in files:
+                counts[source] -= 1
         return counts
 
     @cached_property

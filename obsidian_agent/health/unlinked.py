@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -15,6 +15,7 @@ from obsidian_agent.health.names import has_date, is_date, names_also, without_i
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.health.texts import TITLE, is_empty
 from obsidian_agent.vault.links.mentions import mention_pattern, with_links
+from obsidian_agent.vault.markdown.canvas import CANVAS
 from obsidian_agent.vault.paths.path import VaultPath
 
 _WORD: Final = re.compile(r"\w+")
@@ -39,8 +40,6 @@ _MIN_LETTERS: Final = 4
 _MAX_CHOICES: Final = 5
 _TOO_COMMON: Final = 20
 """A name that more notes mention is an everyday word."""
-_SAMPLE: Final = 500
-"""Notes by whose texts the rarest word of a name is chosen."""
 
 
 class _Name(NamedTuple):
@@ -72,9 +71,11 @@ def unlinked_notes(survey: VaultSurvey) -> Iterator[HealthFinding]:
     unlinked = {
         note: _text(data)
         for note in survey.notes
-        if not survey.backlinks.get(note)
-        and not any(file.is_note and file != note for file in survey.linked_files(note))
-        and not any(file.suffix == ".canvas" for file in survey.linked_files(note))
+        if not survey.backlinks[note]
+        and not any(
+            file.suffix == CANVAS or (file.is_note and file != note)
+            for file in survey.linked_files[note]
+        )
         and isinstance(data := survey.index.text(note), bytes)
         and not is_empty(data, note.stem, survey.facts[note].properties)
     }
@@ -153,8 +154,7 @@ class _Mentions:
 
     def _search(self) -> Iterator[_Mention]:
         names = self._names()
-        frequency = self._frequency()
-        by_word = _NamesByWord(names, frequency)
+        by_word = _NamesByWord(names)
         single_words: set[_Name] = set()
         for source in self._unlinked:
             for name, text in self._names_in(source, by_word):
@@ -164,7 +164,7 @@ class _Mentions:
         # The other notes can mention notes without links only. Names of other notes that are a
         # single word are looked up there, too, because that may be an everyday word.
         names = [name for name in names if name.note in self._unlinked or name in single_words]
-        by_word = _NamesByWord(names, frequency)
+        by_word = _NamesByWord(names)
         for source in self._survey.notes:
             if source not in self._unlinked:
                 for name, text in self._names_in(source, by_word):
@@ -176,23 +176,14 @@ class _Mentions:
         names = []
         for note in self._survey.notes:
             title = TITLE.search(self._unlinked.get(note, ""))
-            texts = [note.stem, without_id(note.stem), *self._survey.facts[note].aliases]
+            stem = note.stem
+            texts = [stem, without_id(stem), *self._survey.facts[note].aliases]
             texts += [title[1]] if title else []
             for text in dict.fromkeys(text.strip() for text in texts):
                 if _is_specific(text):
                     names.append(_Name(note, text, text.lower()))
         owners = Counter(lowered for _, lowered in {(name.note, name.lowered) for name in names})
         return [name for name in names if owners[name.lowered] == 1]
-
-    def _frequency(self) -> Counter[bytes]:
-        """Return how many notes of a sample have each word."""
-        frequency: Counter[bytes] = Counter()
-        step = max(1, len(self._survey.notes) // _SAMPLE)
-        for note in islice(self._survey.notes, 0, None, step):
-            data = self._survey.index.text(note)
-            if isinstance(data, bytes):
-                frequency.update(set(_words(_lowered(data))))
-        return frequency
 
     def _names_in(self, source: VaultPath, names: _NamesByWord) -> Iterator[tuple[_Name, str]]:
         """Yield the names in a note, one for each note that they name, and the text there."""
@@ -221,8 +212,12 @@ class _Mentions:
             match = re.search(f"{_BEFORE}{pattern}{_AFTER}", text, re.IGNORECASE)
             return match[0] if match is not None else ""
         word = re.escape(name.text)
-        if name.text != name.lowered and re.search(f"{_BEFORE}{word.lower()}{_AFTER}", text):
+        # Most names need no pattern.
+        is_everyday = name.text != name.lowered and name.lowered in text
+        if is_everyday and re.search(f"{_BEFORE}{word.lower()}{_AFTER}", text):
             self._everyday.add(name.lowered)
+            return ""
+        if name.text not in text:
             return ""
         if _is_distinctive(name.text):
             match = re.search(f"{_BEFORE}{word}{_AFTER}", text)
@@ -239,15 +234,16 @@ class _Mentions:
 
 
 class _NamesByWord:
-    """Names in lower case by that word of them which the fewest notes have."""
+    """Names in lower case by that word of them which the fewest names have."""
 
-    def __init__(self, names: Iterable[_Name], frequency: Mapping[bytes, int]) -> None:
+    def __init__(self, names: Iterable[_Name]) -> None:
+        encoded = [(name.lowered.encode("utf-8", "replace"), name) for name in names]
+        words = [_words(lowered) for lowered, _ in encoded]
+        frequency = Counter(chain.from_iterable(words))
         self._by_word: dict[bytes, list[tuple[bytes, _Name]]] = defaultdict(list)
-        for name in names:
-            lowered = name.lowered.encode("utf-8", "replace")
-            words = _words(lowered)
-            rarest = min(words, key=lambda word: (frequency[word], -len(word), word))
-            self._by_word[rarest].append((lowered, name))
+        for entry, own in zip(encoded, words, strict=True):
+            rarest = min(own, key=lambda word: (frequency[word], -len(word), word))
+            self._by_word[rarest].append(entry)
 
     def among(self, text: bytes) -> list[_Name]:
         """Return the names that are in a text in lower case."""
