@@ -169,6 +169,11 @@ async def test_tab_completes_names_in_a_sentence_and_goes_through_them(
         await app.until(lambda: "Tab #sheds" in app.screen())
         await app.press("tab")
         assert app.prompt.text == "move Sheds to #sheds "
+        app.prompt.text = ""
+        await app.press(*"/open ubu")
+        await app.until(lambda: "Tab Ubuntu Server" in app.screen())
+        await app.press("tab", "enter")
+        await app.until(lambda: app.panes.note.path == "Ubuntu Server.md")
 
 
 async def test_enter_sends_what_is_typed_and_completes_nothing(

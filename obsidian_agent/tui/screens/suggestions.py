@@ -97,7 +97,8 @@ class SuggestionActions(MacroActions):
         chat = self.panes.chat
         if chat.prompt.is_completed:
             return  # Tab is going through the names
-        if len(before) < MIN_NAME_LETTERS or before.startswith("/") or "@" in before:
+        is_command = before.startswith("/") and not self._takes_note(before)
+        if len(before) < MIN_NAME_LETTERS or is_command or "@" in before:
             chat.tab_hint.show_names(())
             return
         names = await self._read_names()
@@ -114,6 +115,12 @@ class SuggestionActions(MacroActions):
             for match in names.mentionable.complete_end(before, MAX_SUGGESTIONS)
         ]
         chat.tab_hint.show_names([*openings, *matches][:MAX_SUGGESTIONS])
+
+    def _takes_note(self, before: str) -> bool:
+        """Return True behind a command that a note's name may follow: “/insert Ho”."""
+        name, blank, _ = before[1:].partition(" ")
+        hints = (command.hint for command in self.commands() if command.name == name)
+        return bool(blank) and "[NOTE]" in hints
 
     def macro_named(self, message: str) -> str | None:
         """Return the name of the trusted macro that a message consists of, as far as known."""
