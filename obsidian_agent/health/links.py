@@ -130,7 +130,12 @@ def _unresolved(evidence: NameEvidence, lost: LostLink) -> HealthFinding:
     matches = evidence.of(lost)
     files = [match.file for match in matches] or evidence.similar(lost)
     reasons = ", ".join(dict.fromkeys(match.reason for match in matches))
-    choices = [*_retargets(evidence.survey, lost, files), *_create(evidence, lost), _unlink(lost)]
+    heading = matches[0].heading if matches else ""
+    choices = [
+        *_retargets(evidence.survey, lost, files, heading),
+        *_create(evidence, lost),
+        _unlink(lost),
+    ]
     return HealthFinding(
         kind="unresolved-link",
         path=lost.source.text,
@@ -143,29 +148,34 @@ def _unresolved(evidence: NameEvidence, lost: LostLink) -> HealthFinding:
 
 
 def _retargets(
-    survey: VaultSurvey, lost: LostLink, files: Sequence[VaultPath]
+    survey: VaultSurvey, lost: LostLink, files: Sequence[VaultPath], heading: str = ""
 ) -> list[RepairChoice]:
-    """Return the choices to link to one of some files, the titles of which are all different."""
+    """Return the choices to link to one of some files, the titles of which are all different.
+
+    A `heading` is one in the only file.
+    """
     names = Counter(file.name for file in files)
     has_paths = survey.settings.link_style.format != "shortest"
     return [
-        _retarget(lost, file, by_path=has_paths or names[file.name] > 1)
+        _retarget(lost, file, heading, by_path=has_paths or names[file.name] > 1)
         for file in files[:_MAX_CHOICES]
     ]
 
 
-def _retarget(lost: LostLink, file: VaultPath, *, by_path: bool) -> RepairChoice:
+def _retarget(lost: LostLink, file: VaultPath, heading: str, *, by_path: bool) -> RepairChoice:
     """Return the choice to link to a file. What the reader sees stays, but for its spelling."""
-    name = file.stem if file.is_note else file.name
+    name = f"{file.stem if file.is_note else file.name}{heading and f'#{heading}'}"
     is_respelled = spelling_key(lost.name.rpartition("/")[2]) == spelling_key(name)
     keeps_text = not is_respelled or (by_path and file.is_note)
     args: dict[str, Any] = {"path": lost.source.text, "name": lost.name, "to": file.text}
     if keeps_text:
         args["keepText"] = True
+    if heading:
+        args["heading"] = heading
     written = f"[[{name}|{lost.name}]]" if keeps_text else f"[[{name}]]"
     title = f"[[{lost.name}]] → {written}"
     if lost.link.is_markdown or by_path:
-        title = f"Link “{lost.name}” to {file.text}"
+        title = f"Link “{lost.name}” to {file.text}{heading and f'#{heading}'}"
     return RepairChoice(title, (RepairStep("vault.retargetLinks", args),))
 
 

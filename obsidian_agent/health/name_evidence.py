@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from obsidian_agent.errors import PathRefused
+from obsidian_agent.errors import PathRefused, Problem
 from obsidian_agent.health.names import has_date, is_date, is_day, names_also, without_accents
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.links.graph import ATTACHMENTS
@@ -30,7 +30,7 @@ _MAX_LONGER: Final = 50
 _MIN_SIMILAR: Final = 6
 """Letters from which on names that differ in one of them may be the same."""
 _WORD: Final = re.compile(r"\w+")
-_TITLE: Final = re.compile(rb"\n# +(.+?)[ \t#]*\r?(?=\n|\Z)")
+_HEADING: Final = re.compile(rb"\n#{1,6} +(.+?)[ \t#]*\r?(?=\n|\Z)")
 _NOT_SIMILAR: Final = re.compile(r"\d+|[+#]+|\b[IVXLC]+\b")
 _NO_WORD: Final = re.compile(r"(?!\d{8})\w*\d\w*|\w|Untitled", re.IGNORECASE)
 _NUMBER_OF_COPY: Final = re.compile(r"(?<=\S) ?\(\d+\)\Z")
@@ -52,11 +52,23 @@ class LostLink(Struct, frozen=True):
 
 
 class Match(Struct, frozen=True):
-    """A file that a name may mean, and why. `is_certain`: that speaks for no other file."""
+    """A file that a name may mean, and why. `is_certain`: that speaks for no other file.
+
+    `heading` is the one in the file that has the name, "" if the name means the file.
+    """
 
     file: VaultPath
     reason: str
     is_certain: bool
+    heading: str = ""
+
+
+class _Heading(NamedTuple):
+    """A heading of a note. `is_title`: it is the first one, and of the first level."""
+
+    note: VaultPath
+    text: str
+    is_title: bool
 
 
 class NameEvidence:
@@ -107,7 +119,7 @@ class NameEvidence:
         matches: dict[VaultPath, Match] = {}
         for match in self._matches(lost):
             matches.setdefault(match.file, match)
-        return list(matches.values())
+        return list(matches.values()) or self._under_heading(lost)
 
     def _matches(self, lost: LostLink) -> Iterator[Match]:
         name = lost.last_name
@@ -135,10 +147,23 @@ class NameEvidence:
         if renamed := self._renamed(lost):
             yield renamed
         if may_be_spelled:
-            for file, title in self._titles.get(key, ()):
+            for file, title, is_title in self._headings.get(key, ()):
+                if not is_title:
+                    continue
                 is_certain = _fits(lost, file, title) and self._is_name(title, file)
                 is_certain = is_certain and ("/" in lost.link.target or self._is_specific(name))
                 yield Match(file, "the title in that note", is_certain)
+
+    def _under_heading(self, lost: LostLink) -> list[Match]:
+        """Return the note with the only heading of the vault that has a name of several words.
+
+        That is never certain: the name may be that of a note to be written.
+        """
+        headings = self._headings.get(spelling_key(lost.name), ())
+        if len(headings) != 1 or lost.link.subpath or not _is_phrase(lost.name):
+            return []
+        ((file, heading, is_title),) = headings
+        return [] if is_title else [Match(file, "a heading in that note", False, heading)]
 
     def _is_specific(self, name: str) -> bool:
         """Return whether a name has several words, and is not a part of longer names."""
@@ -218,26 +243,22 @@ class NameEvidence:
         return sorted((stem[::-1], note) for stem, note in self._stems)
 
     @cached_property
-    def _titles(self) -> dict[str, list[tuple[VaultPath, str]]]:
-        """The notes by their first heading, if it is of the first level."""
-        titles: dict[str, list[tuple[VaultPath, str]]] = defaultdict(list)
+    def _headings(self) -> dict[str, list[_Heading]]:
+        """The headings that are missing names, by the keys of those."""
+        headings: dict[str, list[_Heading]] = defaultdict(list)
         for note in self.survey.linkable:
-            if title := self._title(note):
-                titles[spelling_key(title)].append((note, title))
-        return titles
-
-    def _title(self, note: VaultPath) -> str:
-        """Return a note's title if it is a missing name, else ""."""
-        data = self.survey.index.text(note)
-        # A pattern that begins with a text is found much faster than one with `^`.
-        match = _TITLE.search(b"\n" + data) if isinstance(data, bytes) else None
-        if match is None or not isinstance(data, bytes):
-            return ""
-        title = match[1].decode("utf-8", "replace")
-        if spelling_key(title) not in self._missing_keys:
-            return ""
-        first = next(iter(scan_lossy(data).headings), None)
-        return title if first is not None and first.level == 1 else ""
+            data = self.survey.index.text(note)
+            if isinstance(data, Problem):
+                continue
+            # A pattern that begins with a text is found much faster than one with `^`.
+            written = b"\0".join(_HEADING.findall(b"\n" + data)).decode("utf-8", "replace")
+            if self._missing_keys.isdisjoint(map(spelling_key, written.split("\0"))):
+                continue
+            for number, heading in enumerate(scan_lossy(data).headings):
+                if (key := spelling_key(heading.text)) in self._missing_keys:
+                    is_title = number == 0 and heading.level == 1
+                    headings[key].append(_Heading(note, heading.text, is_title))
+        return headings
 
     def _is_name(self, title: str, note: VaultPath) -> bool:
         """Return whether a title is the name of a note, and not of many, as "Meeting notes" is.
@@ -323,6 +344,13 @@ def _fits(lost: LostLink, file: VaultPath, actual: str) -> bool:
 
 def _words(name: str) -> list[str]:
     return [spelling_key(word) for word in _WORD.findall(unicodedata.normalize("NFKC", name))]
+
+
+def _is_phrase(name: str) -> bool:
+    """Return whether a name has several words, or is long in a script without blanks."""
+    return len(_words(name)) > 1 or (
+        len(name) >= _MIN_SIMILAR and unicodedata.category(name[0]) == "Lo"
+    )
 
 
 def _have_other_emoji(name: str, actual: str) -> bool:

@@ -144,6 +144,27 @@ def test_a_name_that_may_be_another_is_a_question(found: Examine, name: str) -> 
     assert len([title for title in titles if "→" in title]) == len(UNCERTAIN[name])
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "offered"),
+    [
+        ("five species", "# Rules\n## Five Species\n", True),
+        ("相性の悪い組み合わせ", "# 菜\n## 相性の悪い組み合わせ\n", True),
+        ("See also", "# Rules\n## See also\n# Other rules\n## See also\n", False),
+        ("Summary", "# Rules\n## Summary\n", False),
+        ("Five species", "# Rules\n```\n## Five species\n```\n", False),
+        ("Five species#One", "# Rules\n## Five species\n", False),
+    ],
+)
+def test_a_heading_of_the_vault_alone_is_offered(
+    found: Examine, name: str, text: str, offered: bool
+) -> None:
+    (finding,) = found({"A.md": f"[[{name}]]", "n1.md": text}, "unresolved-link")
+    preselected, titles = repairs(finding)
+    heading = text.rpartition("# ")[2].strip()
+    assert preselected is False
+    assert (titles[0] == f"[[{name}]] → [[n1#{heading}|{name}]]") is offered
+
+
 OTHERS = {
     "Ideas 🔥": "Ideas 💡",
     "🇫🇷 Trip": "🇩🇪 Trip",

@@ -258,11 +258,6 @@ def subpath_edit(data: bytes, link: Link, subpath: str) -> Edit[bytes] | None:
             ),
             default=-1,
         )
-        written = (
-            subpath
-            if link.form == "angle"
-            else markdown_encoded(subpath).replace("(", "%28").replace(")", "%29")
-        )
     else:
         ends = (
             data.find(b"\\|", start, link.end),
@@ -270,12 +265,21 @@ def subpath_edit(data: bytes, link: Link, subpath: str) -> Edit[bytes] | None:
             data.find(b"]]", start, link.end),
         )
         end = min((at for at in ends if at >= 0), default=-1)
-        written = subpath
-        if link.form == "single-quoted":
-            written = subpath.replace("'", "''")
-        elif link.form == "double-quoted":
-            written = subpath.replace('"', " ")
-    return None if end < 0 else Edit(start, end, written.encode())
+    return None if end < 0 else Edit(start, end, _written(link, subpath).encode())
+
+
+def new_subpath(link: Link, heading: str) -> str:
+    """Return the `#Heading` to write behind the target of a link that has no subpath."""
+    return _written(link, f"#{link_heading(heading)}")
+
+
+def _written(link: Link, subpath: str) -> str:
+    """Return a subpath with the escapes that it needs in a link."""
+    if link.is_markdown and link.form != "angle":
+        return markdown_encoded(subpath).replace("(", "%28").replace(")", "%29")
+    if link.form == "single-quoted":
+        return subpath.replace("'", "''")
+    return subpath.replace('"', " ") if link.form == "double-quoted" else subpath
 
 
 class LinkSource(Struct, frozen=True):

@@ -24,7 +24,7 @@ from obsidian_agent.tools.core.models import (
     path_of,
 )
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
-from obsidian_agent.tools.links.links import LinkSource, dead_links, link_edit
+from obsidian_agent.tools.links.links import LinkSource, dead_links, link_edit, new_subpath
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of, unresolved_name
 from obsidian_agent.vault.links.link_text import (
@@ -139,6 +139,11 @@ class RetargetLinksInput(_LinksInput):
     keep_text: bool = Field(
         default=False, description="Links without a display text keep showing the old name."
     )
+    heading: LongText | None = Field(
+        default=None,
+        min_length=1,
+        description="The heading in that file that unresolved links without one will lead to.",
+    )
 
     @model_validator(mode="after")
     def _one_target(self) -> RetargetLinksInput:
@@ -151,7 +156,7 @@ class RetargetLinksInput(_LinksInput):
 def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
     """Point links to another file: the links to a file, or the unresolved links with a name.
 
-    Headings and display texts stay.
+    Headings and display texts that links have stay.
     """
     target = find_file(ctx.view, args.to)
     before = find_file(ctx.view, args.from_) if args.from_ is not None else None
@@ -167,6 +172,8 @@ def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[Chang
         edits: list[Edit[bytes]] = []
         for link in links:
             edit = _retarget(data, link, before, target, context)
+            if args.heading is not None and before is None and not link.subpath:
+                edit = edit._replace(new=edit.new + new_subpath(link, args.heading).encode())
             edits.append(_with_text(data, link, edit) if args.keep_text else edit)
             label = (
                 display_edit(data, link, before, target, canvas=source.suffix == CANVAS)

@@ -238,3 +238,13 @@ def test_a_kept_text_does_not_end_the_cell_of_a_table(bench, text):
     vault.run("vault.retargetLinks", name="ATP", to="Adenosine.md", keepText=True)
     (link,) = links_in(vault.text("A.md").encode())
     assert (link.target, link.display) == ("Adenosine", "ATP")
+
+
+def test_unresolved_links_can_lead_to_a_heading(bench):
+    links = "[[Step 1: go]] [[Step 1: go|x]] [[Step 1: go#A]] [y](Step%201:%20go.md)"
+    vault = bench({"A.md": links, "Guide.md": "# Step 1: go\n"})
+    arguments = {"name": "Step 1: go", "to": "Guide.md", "heading": "Step 1: go"}
+    vault.run("vault.retargetLinks", **arguments, keepText=True)
+    assert vault.text("A.md") == (
+        "[[Guide#Step 1 go|Step 1: go]] [[Guide#Step 1 go|x]] [[Guide#A]] [y](Guide.md#Step%201%20go)"
+    )
