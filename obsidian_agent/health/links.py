@@ -232,7 +232,7 @@ def _ambiguous(
     files: Sequence[VaultPath],
 ) -> HealthFinding:
     """Return the finding about a link that can mean several files, the chosen one first."""
-    chosen, *others = files
+    chosen = files[0]
     as_near = [file.text for file in files if len(file.text) == len(chosen.text)]
     opens = f"Obsidian opens {chosen.text}."
     if len(as_near) > 1:
@@ -240,23 +240,14 @@ def _ambiguous(
     # Links by a path mean that note, and would follow.
     targets = survey.targets[source]
     has_path = any("/" in other for other, file in targets.items() if file == chosen)
-    choices = [
-        RepairChoice(
-            f"Link to {file.text} instead",
-            (
-                RepairStep(
-                    "vault.retargetLinks",
-                    {
-                        "path": source.text,
-                        "from": chosen.text,
-                        "to": file.text,
-                        "keepText": True,
-                    },
-                ),
-            ),
-        )
-        for file in others[:_MAX_CHOICES]
-    ]
+    choices = []
+    for file in files[:_MAX_CHOICES]:
+        args = {"path": source.text, "from": chosen.text, "to": file.text, "keepText": True}
+        title = f"Link to {file.text} instead"
+        if file == chosen:
+            args["byPath"] = True
+            title = f"Link to {file.text} by its path"
+        choices.append(RepairChoice(title, (RepairStep("vault.retargetLinks", args),)))
     return HealthFinding(
         kind="ambiguous-link",
         path=source.text,

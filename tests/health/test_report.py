@@ -354,9 +354,10 @@ def test_a_name_is_clear_in_its_own_folder_and_for_a_note_of_the_root(found: Exa
 def test_a_name_that_two_notes_have_is_ambiguous(found: Examine) -> None:
     files = {"A.md": "[[Plan]]", "B.md": "[[Plan]] [[X/Plan]]", "X/Plan.md": "", "Long/Plan.md": ""}
     first, second = found(files, "ambiguous-link")
-    assert repairs(first) == (False, ["Link to Long/Plan.md instead"])
+    titles = ["Link to X/Plan.md by its path", "Link to Long/Plan.md instead"]
+    assert repairs(first) == (False, titles)
     assert first.repair is not None
-    assert first.repair.choices[0].steps[0].args["keepText"] is True
+    assert all(choice.steps[0].args["keepText"] for choice in first.repair.choices)
     assert second.repair is None  # the link by a path would follow
     assert first.text.endswith("Obsidian opens X/Plan.md.")
 

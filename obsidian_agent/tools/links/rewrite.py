@@ -139,6 +139,9 @@ class RetargetLinksInput(_LinksInput):
     keep_text: bool = Field(
         default=False, description="Links without a display text keep showing the old name."
     )
+    by_path: bool = Field(
+        default=False, description="Write the path of the file even where its name is enough."
+    )
     heading: LongText | None = Field(
         default=None,
         min_length=1,
@@ -160,7 +163,7 @@ def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[Chang
     """
     target = find_file(ctx.view, args.to)
     before = find_file(ctx.view, args.from_) if args.from_ is not None else None
-    if before == target:
+    if before == target and not args.by_path:
         raise ToolError(f"The links already lead to {target}.", path=target.text)
     index = ctx.view.index
     problems: list[Problem] = []
@@ -171,7 +174,7 @@ def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[Chang
         context = LinkSource(source, index, ctx.run.link_style)
         edits: list[Edit[bytes]] = []
         for link in links:
-            edit = _retarget(data, link, before, target, context)
+            edit = _retarget(data, link, before, target, context, by_path=args.by_path)
             if args.heading is not None and before is None and not link.subpath:
                 edit = edit._replace(new=edit.new + new_subpath(link, args.heading).encode())
             edits.append(_with_text(data, link, edit) if args.keep_text else edit)
@@ -196,6 +199,8 @@ def _retarget(
     before: VaultPath | None,
     target: VaultPath,
     source: LinkSource,
+    *,
+    by_path: bool,
 ) -> Edit[bytes]:
     """Return the edit that points a link to the target and keeps the form of the link.
 
@@ -208,6 +213,8 @@ def _retarget(
     else:
         form: Form = "name" if source.style.format == "shortest" else source.style.format
         shape = Shape(form, extension=link.is_markdown or not target.is_note)
+    if by_path:
+        shape = Shape("absolute", shape.extension)
     canvas = source.path.suffix == CANVAS
     if link.kind == "canvas":
         edit = target_edit(data, link, target.text, canvas=canvas)

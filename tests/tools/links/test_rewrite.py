@@ -196,6 +196,14 @@ def test_a_link_to_what_it_means_already_is_an_error(bench):
         bench(LINKED).run("vault.retargetLinks", **{"from": "Team/Sam.md", "to": "Team/Sam.md"})
 
 
+def test_a_link_by_a_name_of_several_files_can_get_the_path(bench):
+    files = {"A.md": "[[Plan]] [x](Plan.md) ![[Plan]]", "X/Plan.md": "", "Y/Plan.md": ""}
+    vault = bench(files)
+    arguments = {"from": "X/Plan.md", "to": "X/Plan.md", "byPath": True, "keepText": True}
+    vault.run("vault.retargetLinks", **arguments)
+    assert vault.text("A.md") == "[[X/Plan|Plan]] [x](X/Plan.md) ![[X/Plan]]"
+
+
 def test_links_become_the_text_that_they_show(bench):
     vault = bench(LINKED)
     assert vault.run("vault.removeLinks", to="Team/Sam.md", path="a.md")["total"] == 5
