@@ -259,6 +259,30 @@ async def test_an_edited_plan_is_previewed_again_and_bad_json_is_not() -> None:
         assert "Another goal" in app.screen()
 
 
+async def test_a_pasted_plan_is_previewed_and_may_lose_its_parameter_in_the_editor() -> None:
+    async with driving() as app:
+        step = create("new", "${name}.md")
+        plan = {"version": "1.0", "goal": "Plant", "riskLevel": "writes", "steps": [step]}
+        named = {"type": "text", "description": "Name", "default": "Garden"}
+        await app.send(json.dumps(plan | {"parameters": {"name": named | {"type": "string"}}}))
+        assert "'type' must be 'text'" in app.screen()
+        await app.send(json.dumps(plan | {"parameters": {"name": named}}))
+        await app.until(lambda: "Garden.md" in app.screen())
+        await app.press("e")
+        editor = app.app.screen.query_one(TextArea)
+        editor.text = json.dumps(plan | {"steps": [{"id": "new"}]})
+        await app.press("ctrl+s")
+        assert "'tool' is missing" in app.screen()
+        assert isinstance(app.app.screen, PlanEditor), "the edited text is kept"
+        editor.text = json.dumps(plan | {"steps": [create("new", "Shed.md")]})
+        await app.press("ctrl+s")
+        await app.until(lambda: "Shed.md" in app.screen())
+        app.wait_out_grace()
+        await app.press("a")
+        await app.finished()
+        assert "Shed.md" in app.files
+
+
 async def test_the_log_names_what_happened_in_words() -> None:
     async with driving() as app:
         await app.preview(

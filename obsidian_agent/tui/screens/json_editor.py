@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Check = Callable[[Mapping[str, Any]], "Sequence[Problem]"]
 """Returns the problems of a document; must not block."""
 
-_MAX_PROBLEMS = 4
+MAX_PROBLEMS = 4
 
 
 def _accept(document: Mapping[str, Any]) -> Sequence[Problem]:
@@ -75,7 +75,7 @@ class JsonEditor(ModalScreen[Mapping[str, Any] | None]):
             return
         problems = self._check(document)
         if problems:
-            self._show_problem(" ".join(problem.message for problem in problems[:_MAX_PROBLEMS]))
+            self._show_problem(" ".join(problem.message for problem in problems[:MAX_PROBLEMS]))
         else:
             self.dismiss(document)
 
@@ -119,8 +119,20 @@ def _escaped(char: str) -> str:
 
 
 class PlanEditor(JsonEditor):
-    """The editor of a plan. Saving it computes a new preview, which checks it."""
+    """The editor of a plan. Saving one of the right form computes a new preview."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         head = "Edit the plan. It is checked and previewed again before you can approve it."
-        super().__init__(head, document, unchanged="Plan unchanged.")
+        super().__init__(
+            head,
+            document,
+            unchanged="Plan unchanged.",
+            check=plan_problems,
+        )
+
+
+def plan_problems(document: Mapping[str, Any]) -> Sequence[Problem]:
+    """Return what is wrong with the form of a plan; its preview checks the rest."""
+    from obsidian_agent.plan.validate import shape
+
+    return shape(document).problems

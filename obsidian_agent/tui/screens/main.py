@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import sys
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ from obsidian_agent.tui.screens.actions import MACRO
 from obsidian_agent.tui.screens.conflicts import HistoryRequest
 from obsidian_agent.tui.screens.dialogs import ChoiceScreen, Comment, DiffScreen, numbered
 from obsidian_agent.tui.screens.health import HealthActions
-from obsidian_agent.tui.screens.json_editor import PlanEditor
+from obsidian_agent.tui.screens.json_editor import MAX_PROBLEMS, PlanEditor, plan_problems
 from obsidian_agent.tui.screens.models import ModelActions
 from obsidian_agent.tui.screens.notes import NoteActions
 from obsidian_agent.tui.screens.recovery import RecoveryActions
@@ -342,6 +343,8 @@ class MainScreen(
             return
         elif (prompt := self.prompt_call(text)) is not None:
             self.insert_prompt(text, prompt)
+        elif self.turn.phase == "idle" and (plan := _pasted_plan(text)) is not None:
+            self._preview_pasted(plan)
         elif self.turn.phase == "idle" and (macro := self.macro_named(text)) is not None:
             self.panes.chat.prompt.accept()
             self.keyboard.mark_action()
@@ -361,6 +364,14 @@ class MainScreen(
             else:
                 self.panes.chat.queue.add(text)
                 self.refresh_state()
+
+    def _preview_pasted(self, plan: Mapping[str, Any]) -> None:
+        if problems := plan_problems(plan):
+            messages = "\n".join(problem.message for problem in problems[:MAX_PROBLEMS])
+            self.show_hint(f"This plan is not valid:\n{messages}")
+        else:
+            self.panes.chat.prompt.accept()
+            self.preview_plan(plan)
 
     @work(group="note", exit_on_error=False)
     async def _open_or_send(self, text: str, name: str) -> None:
@@ -533,7 +544,10 @@ class MainScreen(
 
         def edited(document: Mapping[str, Any] | None) -> None:
             if document is not None:
-                self._preview_instead(document, pending.preview.context.params, pending)
+                known = document.get("parameters", {})
+                values = pending.preview.context.params
+                declared = {name: value for name, value in values.items() if name in known}
+                self._preview_instead(document, declared, pending)
 
         self.app.push_screen(PlanEditor(pending.plan.to_json()), edited)
 
@@ -647,3 +661,14 @@ class MainScreen(
             self.preview_plan(dict(request.plan.plan))
         else:
             self.change_history(HistoryRequest(request.what, request.plan.run_id))
+
+
+def _pasted_plan(text: str) -> Mapping[str, Any] | None:
+    """Return the plan that a message consists of, as another program wrote it, or None."""
+    if not text.startswith("{"):
+        return None
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) and "steps" in document else None
