@@ -39,6 +39,17 @@ class LeftOut(Struct, frozen=True):
     def __bool__(self) -> bool:
         return bool(self.files or self.edits)
 
+    def with_files_toggled(self, paths: frozenset[str]) -> LeftOut:
+        """Return this with files left out; if all of them are already, without them."""
+        if paths <= self.files:
+            return LeftOut(self.files - paths, self.edits)
+        edits = frozenset((path, edit) for path, edit in self.edits if path not in paths)
+        return LeftOut(self.files | paths, edits)
+
+    def with_edit_toggled(self, path: str, edit: TextEdit) -> LeftOut:
+        """Return this with one edit of a file left out, or no longer."""
+        return LeftOut(self.files - {path}, self.edits ^ {(path, edit)})
+
     def edits_in(self, path: str) -> frozenset[TextEdit]:
         """Return the edits of a file that are left out."""
         return frozenset(edit for file, edit in self.edits if file == path)

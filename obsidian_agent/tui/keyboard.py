@@ -70,6 +70,9 @@ _MOVING = frozenset(
 _MOVING_LETTERS = ("list.", "diff.", "note.next", "note.previous")
 """The beginnings of the ids of letters that only move, often quickly. They never wait."""
 
+_LEAVES_OUT = "plan.toggle"
+"""The id of the key that leaves a part out of a plan, several times in a row."""
+
 _EDITING = frozenset({"backspace", "delete", "ctrl+j", "shift+enter"})
 
 NOTICE_SECONDS = 2.0
@@ -222,7 +225,13 @@ class Keyboard:
         return False
 
     def _only_previews(self, event: events.Key | events.Paste) -> bool:
-        """Return True for a key that is no text, in a screen that the last key asked for."""
+        """Return True for a key that is no text, in a screen that the last key asked for.
+
+        So does the key that leaves a part out of a plan.
+        """
+        bound = self._app.screen.active_bindings.get(getattr(event, "key", ""))
+        if bound is not None and bound.binding.id == _LEAVES_OUT:
+            return True
         return (
             self._has_asked
             and isinstance(event, events.Key)

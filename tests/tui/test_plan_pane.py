@@ -265,6 +265,13 @@ async def test_what_is_left_out_can_be_taken_in_again(
     async with planned(make_vault, tmp_path, TIDY) as app:
         before = app.plan.preview
         await go_to(app, "40 notes   Uni/archive/")
+        await app.press("right")
+        await app.pilot.press(*("down", "space") * 3)  # faster than the previews
+        await app.until(lambda: any("3 left out" in row for row in listed(app)))
+        await app.settle()
+        assert sum(row.lstrip().startswith("○") for row in listed(app)) == 3
+        assert "37 renamed" in app.plan_head()
+        await go_to(app, "40 notes   Uni/archive/")
         await app.press("space")
         await app.until(lambda: any("40 left out" in row for row in listed(app)))
         assert "renamed" not in app.plan_head()

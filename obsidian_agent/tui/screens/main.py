@@ -571,7 +571,7 @@ class MainScreen(
 
     @on(PlanPane.LeaveOutRequested)
     def _leave_out_requested(self, message: PlanPane.LeaveOutRequested) -> None:
-        self.turn.leave_out(message.plan, message.left_out)
+        self.turn.leave_out(message.plan, message.toggled)
 
     @on(PlanPane.DetailRequested)
     def _detail_requested(self, message: PlanPane.DetailRequested) -> None:

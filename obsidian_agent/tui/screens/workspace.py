@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.events import ActionsOffered, ExecutionResult, NeedsInput
     from obsidian_agent.app_services import AppServices
     from obsidian_agent.config.live import LiveSettings
+    from obsidian_agent.plan.left_out import LeftOut
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.services.session import Session
     from obsidian_agent.threads.manager import ThreadManager
@@ -220,9 +221,9 @@ class Workspace(Screen[None]):
         """End the streamed answer. With `keep` its text stays, followed by `mark`."""
         self.panes.chat.transcript.end_stream(keep=keep, mark=mark)
 
-    def lock_plan(self, disabled: frozenset[str] | None) -> None:
-        """Lock the plan until a new preview arrives. `disabled`: the excluded steps, if changed."""
-        self.panes.work.plan.wait(disabled)
+    def lock_plan(self, disabled: frozenset[str] | None, left_out: LeftOut | None = None) -> None:
+        """Lock the plan until a new preview arrives, with what it will be without, if changed."""
+        self.panes.work.plan.wait(disabled, left_out)
 
     def show_plan(self, state: PlanState) -> None:
         """Show a preview. It can be approved once it is complete."""

@@ -105,7 +105,9 @@ class TurnView(Protocol):
     def busy(self, what: str) -> None: ...
     def end_stream(self, *, keep: bool, mark: str = "") -> None: ...
     def ask(self, event: NeedsInput | ActionsOffered) -> object: ...
-    def lock_plan(self, disabled: frozenset[str] | None) -> None: ...
+    def lock_plan(
+        self, disabled: frozenset[str] | None, left_out: LeftOut | None = None
+    ) -> None: ...
     def show_plan(self, state: PlanState) -> None: ...
     def show_plan_notice(self, text: str) -> None: ...
     def put_aside(self, plan: Pending) -> object: ...
@@ -603,11 +605,17 @@ class TurnController:
         values = self.pending.preview.context.params
         self.preview(plan.to_json(), self._disabled, values, keep=True)
 
-    def leave_out(self, plan: ActionPlan, left_out: LeftOut) -> None:
-        """Leave changes out of `plan` and preview it again, unless `plan` was replaced."""
+    def leave_out(self, plan: ActionPlan, toggled: Callable[[LeftOut], LeftOut]) -> None:
+        """Leave changes out of `plan` and preview it again, unless `plan` was replaced.
+
+        Another one may be left out before the preview without the first has come.
+        """
+        from obsidian_agent.plan.left_out import LeftOut
+
         if plan is not self._plan or self.pending is None or self.phase == "running":
             return
-        self._left_out = left_out
+        self._left_out = toggled(self._left_out or LeftOut())
+        self._view.lock_plan(None, self._left_out)
         values = self.pending.preview.context.params
         self.preview(plan.to_json(), self._disabled, values, keep=True)
 

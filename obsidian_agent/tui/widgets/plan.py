@@ -113,12 +113,12 @@ class PlanPane(Vertical):
             self.step_id = step_id
 
     class LeaveOutRequested(Message):
-        """Only the changes in `left_out` are to be left out of `plan`."""
+        """Files of `plan`, or one edit of a file, are to be left out, or no longer."""
 
-        def __init__(self, plan: ActionPlan, left_out: LeftOut) -> None:
+        def __init__(self, plan: ActionPlan, toggled: Callable[[LeftOut], LeftOut]) -> None:
             super().__init__()
             self.plan = plan
-            self.left_out = left_out
+            self.toggled = toggled
 
     class DetailRequested(Message):
         """The details of the highlighted row are requested in full screen."""
@@ -232,11 +232,13 @@ class PlanPane(Vertical):
         paths = {*left_out.files, *(path for path, _ in left_out.edits)}
         return {path: self._originals[path] for path in sorted(paths) if path in self._originals}
 
-    def wait(self, disabled: frozenset[str] | None = None) -> None:
-        """Prevent approval until the next preview, for which the `disabled` steps are off."""
+    def wait(self, disabled: frozenset[str] | None = None, left_out: LeftOut | None = None) -> None:
+        """Prevent approval until the next preview, and show what it will be without."""
         self.complete = self.is_growing = False
         if self.state is not None and disabled is not None:
             self.state = replace(self.state, disabled=disabled)
+        if self.state is not None and left_out is not None:
+            self.state = replace(self.state, left_out=left_out)
         self._fill(keep_cursor=True)
         self._draw_frame()
 
@@ -598,23 +600,15 @@ class PlanPane(Vertical):
                 self.post_message(self.StepToggled(state.plan, row.step.id))
             case ChangeRow() | GroupRow() | PartRow():
                 self.show_notice("")
-                self.post_message(self.LeaveOutRequested(state.plan, _toggled(state, row)))
+                self.post_message(self.LeaveOutRequested(state.plan, partial(_toggled, row)))
 
 
-def _toggled(state: PlanState, row: ChangeRow | GroupRow | PartRow) -> LeftOut:
+def _toggled(row: ChangeRow | GroupRow | PartRow, left_out: LeftOut) -> LeftOut:
     """Return what is left out after the change of a row is left out, or is no longer."""
-    from obsidian_agent.plan.left_out import LeftOut
-
-    left_out = state.left_out or LeftOut()
     if isinstance(row, PartRow):
-        path = row.change.path.text
-        return LeftOut(left_out.files - {path}, left_out.edits ^ {(path, row.part)})
+        return left_out.with_edit_toggled(row.change.path.text, row.part)
     changes = row.group.changes if isinstance(row, GroupRow) else (row.change,)
-    paths = frozenset(change.path.text for change in changes)
-    if paths <= left_out.files:
-        return LeftOut(left_out.files - paths, left_out.edits)
-    edits = frozenset((path, edit) for path, edit in left_out.edits if path not in paths)
-    return LeftOut(left_out.files | paths, edits)
+    return left_out.with_files_toggled(frozenset(change.path.text for change in changes))
 
 
 def _fold_key(row: PlanRow | str) -> str | None:
