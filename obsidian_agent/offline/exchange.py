@@ -19,6 +19,10 @@ _BESIDE: Final = 3
 """Words of a value beside the word that exchanges it."""
 _OTHER_VERBS: Final = frozenset({"add", "creat", "new", "move", "delet", "remov", "find", "list"})
 _SETTING: Final = frozenset({"set", "chang", "replac", "fix"})
+_NO_TEXT: Final = (_OTHER_VERBS - _SETTING) | {
+    *("heading", "section", "tag", "property", "link", "alias", "folder", "renam", "merg", "copy")
+}
+"""Senses of words in a sentence that does not exchange two texts of a note."""
 _TO: Final = frozenset({"to", "into", "with"})
 
 
@@ -30,6 +34,28 @@ class ValueExchange(Struct, frozen=True):
     old: str
     property: str | None
     parts: tuple[Stretch, ...]
+
+
+def quoted_exchange(
+    note: str,
+    properties: Mapping[str, Any],
+    text: str,
+    spoken: Sequence[Word],
+    quotes: Sequence[Stretch],
+) -> ValueExchange | None:
+    """Return the exchange of two quoted texts, of which the note has the one that is replaced.
+
+    The verb need not be known. A sentence about headings, tags or the like means something else.
+    """
+    senses = frozenset[str]().union(*(word.senses for word in spoken))
+    if len(quotes) != 2 or not senses.isdisjoint(_NO_TEXT):
+        return None
+    for old, new in (quotes, tuple(reversed(quotes))):
+        owners = [name for name, value in properties.items() if display_text(value) == old.text]
+        if owners or old.text in text:
+            owner = owners[0] if len(owners) == 1 else None
+            return ValueExchange(note, new.text, old.text, owner, tuple(quotes))
+    return None
 
 
 def find_exchange(

@@ -20,6 +20,7 @@ from obsidian_agent.offline.names import Name, NameKind, display_text
 from obsidian_agent.offline.note_set import ACTIVE, InvalidValue, NoteSet, Term, without_templates
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
 from obsidian_agent.offline.sentence import (
+    NO_NOTES,
     NOUNS,
     NameMatch,
     NoteCondition,
@@ -90,8 +91,12 @@ _RESULTS: Final = frozenset({"value", "tags", "newName", "newNote", "folder"})
 """The kinds of inputs that a statement names behind its verb."""
 _HAVING: Final = frozenset({"with", "without", "have", "property", "to"})
 """Senses of the words by which a property exists, or does not, whatever its value."""
+REMOVALS: Final = frozenset({"delet", "remov"})
+"""The verbs of actions that a sentence must name."""
 _TO: Final = frozenset({"to", "into", "onto"})
 _INSIDE: Final = frozenset({"in", "from", "under"})
+_PLACES: Final = _TO | _INSIDE | {"of", "on", "for"}
+"""Senses of the words before the name of a note."""
 _ASSIGNS: Final = unicode_expression(r"\s*[:=]")
 _BEHIND_COLON: Final = unicode_expression(r"(?s)(?:：|:(?=\s|[^\x00-\x7f]))\s*(\S.*?)\s*$")
 _OPENING: Final = unicode_expression(r"[^\s\ue000]+$")
@@ -137,6 +142,8 @@ class Filling:
         self._own = own_words(recipe) | {"call", "all", "vault"}
         self._withdrawn: list[Stretch] = []
         """The parts of values that were read and then given up."""
+        self.assumed: str | None = None
+        """The input for which notes the open note is taken, because the sentence names none."""
         self.is_known = False
         """True if the values are those of a line, or of an old value, that the vault has."""
         self._conditions = list(parsed.conditions)
@@ -353,7 +360,7 @@ class Filling:
             return
         if not values.keys() <= inputs.keys():
             return
-        for part in exchange.parts:
+        for part in (*exchange.parts, *filter(None, [self.parsed.here])):
             self._use(part)
         for match in self._names:
             if _is_note(match, exchange.note):
@@ -418,15 +425,21 @@ class Filling:
                     self.used.append(whole)
                 return described if whole else None
             case "tags" | "properties":
+                if spec.kind == "properties" and (empty := self.parsed.empty_properties):
+                    self.used += empty
+                    return [part.text for part in empty]
                 one = spec.model_copy(update={"kind": "tag" if spec.kind == "tags" else "property"})
                 return list(dict.fromkeys(self._read(one))) or None
             case _:
                 return next(self._read(spec), None)
 
     def _day(self, spec: Input) -> str | None:
-        """Return the first unused day, unless the word before it belongs to another input."""
+        """Return the first unused day, unless the word before it belongs to another input.
+
+        “From Monday to Friday” is first of all a day that “to” precedes.
+        """
         cues = _cues(self.recipe.examples, spec.name)
-        for day in self._days:
+        for day in sorted(self._days, key=lambda day: self._distance(day, cues) > 1):
             literal, senses = self._cue(day)
             owner = next((part for part in self._conditions if is_within(day, [part])), None)
             is_cued = literal in cues or senses & cues
@@ -547,6 +560,7 @@ class Filling:
             parts = texts  # “the tag new”, not the notes “tagged old”
         elif spec.kind == "value":
             parts += [day for day in self._days if self._cue(day)[1] & _TO]
+            parts += self._new_values(names)
         others = self.values
         if spec.kind == "heading" and spec.of:
             others = {spec.of: ACTIVE} | others
@@ -563,6 +577,14 @@ class Filling:
                 continue
             self._use(part)
             yield value
+
+    def _new_values(self, names: Collection[NameMatch]) -> Iterator[Stretch]:
+        """Yield the names of another kind behind “to”: the tag in “set status to done”."""
+        for match in self._names if not names else ():
+            senses = self._cue(match)[1]
+            is_plain = not (match.negated or match.new or match.text.startswith("#"))
+            if is_plain and senses & _TO and "in" not in senses:
+                yield self._stretch(match.start, match.end)
 
     def _is_unknown(self, phrase: Stretch) -> bool:
         return not is_within(phrase, (*self.parsed.names, *self.parsed.conditions))
@@ -651,6 +673,7 @@ class Filling:
                     self._accept(spec, part) for part in self._phrases_of(spec, literal=literal)
                 ):
                     break
+        self._assume_open()
         missing, unused = [spec for spec in self._open if spec.needed], self.unused
         is_single = len(missing) == len(unused) == len(self.recipe.gaps(self.values)) == 1
         # The first word is usually the verb, and no part of a name.
@@ -660,6 +683,27 @@ class Filling:
         is_place = is_place and not self._cue(unused[0])[1] & {*_TO, *_INSIDE}
         if is_single and unused[0].start != first and not is_condition and not is_place:
             self._accept(missing[0], unused[0])
+
+    def _assume_open(self) -> None:
+        """Take the open note for notes that no word describes, but never to delete it."""
+        inputs = (spec for spec in self.recipe.inputs.values() if spec.kind == "notes")
+        spec = next((spec for spec in inputs if spec.name not in self.values), None)
+        is_change = self.recipe.answer is None and "vault.delete" not in self.recipe.tools
+        if spec is None or self.parsed.around.active_file is None or not is_change:
+            return
+        is_of_vault = spec.optional and words(self.recipe.title)[0] == "renam"
+        left = [*self.lost, *self.unused]
+        if left and words(self.recipe.title)[0] in REMOVALS:
+            return
+        is_wide = any("all" in word.senses for word in self.parsed.tokens)
+        if is_of_vault or is_wide or any(self._cue(part)[1] & _PLACES for part in left):
+            return
+        if any(
+            part.of_kinds("note", "folder", "tag") for part in left if isinstance(part, NameMatch)
+        ):
+            return
+        self.values[spec.name] = NoteSet((Term("note", ACTIVE),))
+        self.assumed = spec.name
 
     @property
     def _open(self) -> list[Input]:
@@ -706,7 +750,10 @@ class Filling:
         is_name = spec.kind in ("newNote", "newName", "names")
         has_number = any(letter.isdigit() for letter in phrase.text)
         is_day = is_name and not has_number and is_within(phrase, self.parsed.days)
-        if (inside and not content) or is_series or is_known or is_day:
+        # “New task: …” makes no note called “task”.
+        is_noun = spec.kind == "newNote" and len(inside) == 1 and self._is_lower(inside[0])
+        is_noun = is_noun and bool(inside[0].senses & NO_NOTES)
+        if (inside and not content) or is_series or is_known or is_day or is_noun:
             return False
         others = self.recipe.defaults | self.values
         try:
@@ -838,11 +885,10 @@ class Filling:
         The verb may be the last word.
         """
         verb, last = words(self.recipe.title)[0], end
-        is_spoken = any(verb in word.senses for word in self.parsed.tokens[:first])
         for number in range(end - 1, first - 1, -1):
             word = self.parsed.tokens[number]
             is_small = word.is_small and self._is_lower(word)
-            is_verb = verb in meanings(word.text) and not is_spoken
+            is_verb = verb in meanings(word.text) and number > first
             if is_small or (is_verb and number == last - 1):
                 last = number
             elif word.senses.isdisjoint(NOUNS if is_prose else {*self._own, *NOUNS}):
@@ -944,6 +990,12 @@ class Filling:
                 terms[-1] = next((term for term in senses if term.property == owner), terms[-1])
             else:
                 remaining.append(match)
+        if notes:  # “the deadline of X” is no condition on the note X
+            owned = {term.property for term in terms if term.op == "has"}
+            terms = [term for term in terms if term.op != "has"]
+            remaining += (
+                match for match in names if any(one.value in owned for one in match.names)
+            )
         return [*notes, *terms], remaining
 
     def _as_flag(self, match: NameMatch) -> Term | None:
@@ -964,7 +1016,8 @@ class Filling:
             return True
         if first.op == "has":
             cue = self.parsed.cue(match.start)
-            return cue is None or bool(cue.senses & _HAVING) or len(cue.senses) == 1
+            is_plain = cue is None or (len(cue.senses) == 1 and not cue.is_small)
+            return is_plain or (cue is not None and bool(cue.senses & _HAVING))
         lacks_phrase = any(
             spec.needed and spec.kind in _PHRASE_KINDS and spec.name not in self.values
             for spec in self.recipe.inputs.values()

@@ -17,7 +17,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from obsidian_agent.expression import unicode_expression
-from obsidian_agent.offline.filling import Filling
+from obsidian_agent.offline.filling import REMOVALS, Filling
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.note_set import ACTIVE, NoteSet
 from obsidian_agent.offline.recipe import MAX_SUGGESTIONS, SLOT, Recipe, packaged
@@ -97,8 +97,11 @@ _GIVE_TERMS: Final[Terms] = {"set": 1, "add": 1}
 _MOVE_TERMS: Final[Terms] = {"move": 1}
 _BECOME_TERMS: Final[Terms] = {"set": 1, "chang": 1, "renam": 1}
 """The terms of the verb of a statement: “gets the tag X”, “should be in X”, “should be X”."""
-_REMOVALS: Final = frozenset({"delet", "remov"})
-"""The verbs of actions that a sentence must name."""
+_NEEDED: Final[Mapping[str, frozenset[str]]] = {
+    "vault.postponeTasks": frozenset({"task", "overdue", "all"}),
+    "vault.renameProperty": frozenset({"renam", "nam", "name", "call", "property"}),
+}
+"""The senses of words without which a sentence means another action: to set a property."""
 
 
 class RecipeSuggestion(Struct, frozen=True, kw_only=True):
@@ -116,6 +119,9 @@ class RecipeSuggestion(Struct, frozen=True, kw_only=True):
 
     guesses: Mapping[str, str] = field(default_factory=dict)
     """The phrases without quotes that were read as values, by input."""
+
+    assumed: str | None = None
+    """The input that is the open note because the sentence names no notes."""
 
     unused: Sequence[str] = ()
     """The parts of the sentence that neither choose the recipe nor are a value."""
@@ -160,7 +166,7 @@ class Menu:
             self._suggestion(parsed, number, spoken, kinds)
             for number in order[: max(_CANDIDATES, most)]
         ]
-        meant = [one for one in suggestions if not _removes_unsaid(parsed, one)]
+        meant = [one for one in suggestions if not _is_unsaid(parsed, one)]
         meant.sort(key=lambda one: (reads and one.recipe.answer is None, -one.score))
         # Where another verb comes between, it is open what is meant: “put Soup away”.
         of_verb = takewhile(lambda one: _verb(one) == _verb(meant[0]), meant[1:])
@@ -168,6 +174,11 @@ class Menu:
         if (rival := next(rivals, None)) is not None:
             meant.remove(rival)
             meant.insert(0, rival)
+        # Of actions that lack a value, one has another verb: “put X away” may also move it.
+        others = (one for one in meant[most:] if _verb(one) != _verb(meant[0]))
+        is_open = all(one.missing and _verb(one) == _verb(meant[0]) for one in meant[:most])
+        if is_open and (other := next(others, None)) is not None:
+            meant.insert(most - 1, other)
         return meant[:most]
 
     def _suggestion(
@@ -189,7 +200,7 @@ class Menu:
         assumed = {name for name, value in recipe.defaults.items() if value == ACTIVE}
         factors = {
             _UNMET: any(lacks[need] for need in recipe.needs),
-            _ASSUMED: bool(assumed - values.keys()),
+            _ASSUMED: bool(assumed - values.keys()) or filling.assumed in recipe.missing({}),
             _ANSWER: recipe.answer is not None and parsed.asks,
             _OF_TASK: filling.is_known,
             _STATED: recipe.answer is not None and parsed.predicate is not None,
@@ -206,6 +217,7 @@ class Menu:
             score=score * math.prod(factor for factor, holds in factors.items() if holds),
             worded=self._score(spoken, counts) > 0,
             complete=not (missing or filling.lost or unused),
+            assumed=filling.assumed,
             unused=filling.doubts,
             guesses={
                 name: phrase.text for name, phrase in filling.guesses.items() if name in values
@@ -352,14 +364,17 @@ def _stated(parsed: Sentence, verb: Word) -> Terms:
     )
 
 
-def _removes_unsaid(parsed: Sentence, suggestion: RecipeSuggestion) -> bool:
-    """Return True for a removal that no word of the sentence means.
+def _is_unsaid(parsed: Sentence, suggestion: RecipeSuggestion) -> bool:
+    """Return True for a removal, or a change of tasks or a name, that no word means.
 
     All tags are removed only if the sentence says that, or which note.
     """
     recipe, values = suggestion.recipe, suggestion.values
-    if words(recipe.title)[0] in _REMOVALS and not any(
-        word.senses & _REMOVALS and not is_within(word, parsed.names) for word in parsed.tokens
+    for tool, needed in _NEEDED.items():
+        if tool in recipe.tools and not any(word.senses & needed for word in parsed.tokens):
+            return True
+    if words(recipe.title)[0] in REMOVALS and not any(
+        word.senses & REMOVALS and not is_within(word, parsed.names) for word in parsed.tokens
     ):
         return True
     lists = [name for name, spec in recipe.inputs.items() if spec.kind == "tags" and spec.optional]

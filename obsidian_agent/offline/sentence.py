@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, cached_property
-from itertools import pairwise
+from itertools import pairwise, starmap
 from typing import Final
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from obsidian_agent.errors import VaultError
 from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.days import NUMBERS, Period, days, periods, shift
-from obsidian_agent.offline.exchange import ValueExchange, find_exchange
+from obsidian_agent.offline.exchange import ValueExchange, find_exchange, quoted_exchange
 from obsidian_agent.offline.lines import NamedLine, find_line, lines_of, lines_with
 from obsidian_agent.offline.names import Name, NameKind, Surroundings, VaultNames, key_of
 from obsidian_agent.offline.note_set import STATES, Key, Op, Term
@@ -55,7 +55,7 @@ _DIARY: Final = frozenset({"note", "daily"})
 _LIKE: Final[Mapping[str, str]] = {"start": "{}*", "end": "*{}", "mention": "*{}*"}
 """The patterns of names, by the stems of verbs: “starts with X”."""
 _TITLES: Final = frozenset({"name", "title"})
-_NO_NOTES: Final = frozenset(
+NO_NOTES: Final = frozenset(
     words("week month year day folder tag task section heading line list table vault property")
 )
 """The senses of what “this” may stand before, other than the open note."""
@@ -255,7 +255,8 @@ class Sentence(Struct, frozen=True, dict=True):
     def tokens(self) -> tuple[Word, ...]:
         """The words outside quotes; those that are not names may be misspelled.
 
-        “New” at the beginning is a verb of making, except in a question.
+        “New” at the beginning is a verb of making, except in a question, and “get rid of” one
+        of removing.
         """
         spoken = [
             word if is_within(word, self._matches) else corrected(word, self.common)
@@ -263,6 +264,8 @@ class Sentence(Struct, frozen=True, dict=True):
         ]
         if spoken and "new" in spoken[0].senses and not self._is_marked:
             spoken[0] = replace(spoken[0], senses=spoken[0].senses - {"recently"} | {"creat"})
+        if [word.text for word in spoken[:2]] == ["get", "rid"]:
+            spoken[0] = replace(spoken[0], senses=spoken[1].senses)
         return tuple(spoken)
 
     @cached_property
@@ -435,20 +438,23 @@ class Sentence(Struct, frozen=True, dict=True):
     @cached_property
     def exchange(self) -> ValueExchange | None:
         """The new value for an old one in the only named note, or the open one."""
-        notes = [match for match in self._matches if match.of_kinds("note")]
+        named = (match for match in self._matches if not is_within(match, self.quotes))
+        notes = [match for match in named if match.of_kinds("note")]
         paths = {str(name.value) for match in notes for name in match.of_kinds("note")}
         note = paths.pop() if len(paths) == 1 else None
         note = self.around.active_file if not notes else note
-        if note is None or self.quotes or self.asks:
+        if note is None or self.asks:
             return None
         try:
             path = parse(note, PathUse.READ)
             content = decode(self.around.view.read(path), note)
         except VaultError:
             return None
-        lines = [line.text for line in lines_of(note, content)]
         beside = [word for word in self.tokens if not is_within(word, notes)]
         properties = self.around.names.index.facts(path).properties
+        if self.quotes:
+            return quoted_exchange(note, properties, content, beside, self.quotes)
+        lines = [line.text for line in lines_of(note, content)]
         return find_exchange(note, properties, lines, beside, self.bare)
 
     @cached_property
@@ -501,6 +507,25 @@ class Sentence(Struct, frozen=True, dict=True):
             if not JOINED.match(word.text) or not (word.is_small or word.senses & _BETWEEN):
                 break
         return ""
+
+    @cached_property
+    def empty_properties(self) -> tuple[Stretch, ...]:
+        """The properties without a value of the only note, if the sentence speaks of such."""
+        spoken = [word for word in self.tokens if not word.is_small]
+        pairs = [pair for pair in pairwise(spoken) if _are_empty_properties(*pair)]
+        if not pairs:
+            return ()
+        start, end = pairs[0][0].start, pairs[0][1].end
+        paths = {str(one.value) for match in self._matches for one in match.of_kinds("note")}
+        note = (paths or {self.around.active_file or ""}).pop() if len(paths) < 2 else ""
+        if not note:
+            return ()
+        properties = self.around.names.index.facts(parse(note, PathUse.READ)).properties
+        return tuple(
+            Stretch(start, end, name)
+            for name, value in properties.items()
+            if value in (None, "", [], {})
+        )
 
     @cached_property
     def conditions(self) -> tuple[NoteCondition, ...]:
@@ -610,6 +635,8 @@ class Sentence(Struct, frozen=True, dict=True):
                 # “Without links” means links in the notes, “no links to them” links to the notes.
                 is_outgoing = needed == _NO_LINK and (following is None or following.text != "to")
                 is_order = first is self.tokens[0] and len(run) == 1
+                beside = content[max(number - 1, 0) : number + 2]
+                is_order = is_order or any(starmap(_are_empty_properties, pairwise(beside)))
                 if is_order or is_name or is_outgoing:
                     continue
                 yield NoteCondition(start, end, self.text[start:end], Term("is", state))
@@ -844,7 +871,7 @@ class Sentence(Struct, frozen=True, dict=True):
             if is_alone or after is None:
                 if word.text == "this":
                     return word
-            elif not after.senses & _NO_NOTES:
+            elif not after.senses & NO_NOTES:
                 return Stretch(word.start, after.end, self.text[word.start : after.end])
         return None
 
@@ -1020,6 +1047,14 @@ def _introduces(before: Sequence[Word], after: Word) -> bool:
 
 def _denies(word: Word) -> bool:
     return word.negates or "nothing" in word.senses
+
+
+def _are_empty_properties(one: Word, other: Word) -> bool:
+    """Return True for “empty properties”, in either order."""
+    return any(
+        "empty" in first.senses and "property" in second.senses
+        for first, second in ((one, other), (other, one))
+    )
 
 
 def _is_copula(word: str) -> bool:

@@ -42,12 +42,14 @@ from obsidian_agent.offline.values import (
     read,
 )
 from obsidian_agent.offline.words import (
+    END,
     WORD,
     beginning,
     is_pasted,
     paths_in,
     senses_of,
     tokens,
+    without_quotes,
     words,
 )
 from obsidian_agent.plan.model import ActionPlan, Parameter
@@ -361,16 +363,22 @@ class OfflineTurn(Struct, frozen=True, dict=True):
             ranked.append((candidate, suggestion))
             if not ranked[1:]:
                 ranked += ((other, suggestion) for other in self._with_other_kind(suggestion))
+                ranked += ((other, suggestion) for other in self._with_every_note(suggestion))
             if not candidate.missing and not self._deletes(suggestion.recipe):
                 ranked += ((other, suggestion) for other in self._with_fewer_terms(suggestion))
+        # Such a word may say what else is meant: “delete the empty lines of this note”.
+        ranked = [one for one in ranked if one[0].missing or not self._is_guessed_delete(one[0])]
+        ranked.sort(key=lambda one: self._is_guessed_delete(one[0]))
         possible = [reading for reading in ranked if not self._unmet(reading[0])] or ranked
         offered = [one for one in possible if not self._is_off(one[0], possible)]
         useful = sorted(offered, key=lambda reading: _is_outdone(reading[0], offered))
-        if useful and _explains_all(useful[0][0]):
-            useful = [one for one in useful if not (one[0].missing and one[0].unused)]
+        if any(_explains_all(one) for one, _ in useful[:MAX_SUGGESTIONS]):
+            is_first = _explains_all(useful[0][0])
+            useful.sort(key=lambda one: bool(one[0].missing and one[0].unused))
+            useful = [one for one in useful if not (is_first and one[0].missing and one[0].unused)]
         if self._takes_model:
             useful = [(one, by) for one, by in useful if not (one.missing or one.doubt)]
-        return _deletes_last(useful[:MAX_SUGGESTIONS], self.request.message)
+        return useful[:MAX_SUGGESTIONS]
 
     def _is_off(
         self, candidate: Candidate, others: Sequence[tuple[Candidate, RecipeSuggestion | None]]
@@ -383,6 +391,13 @@ class OfflineTurn(Struct, frozen=True, dict=True):
             return False
         is_named = _names_verb(self.request.message, candidate) and not candidate.missing
         return not is_named and any(not (one.deletes or one.missing) for one, _ in others)
+
+    def _is_guessed_delete(self, candidate: Candidate) -> bool:
+        """Return True for one that deletes notes though words of its clause are not used."""
+        if not (candidate.deletes and words(candidate.title)[:1] == ["delet"]):
+            return False
+        clause = END.split(without_quotes(self.request.message), maxsplit=1)[0]
+        return bool(candidate.unknown) or any(text in clause for text in candidate.unused)
 
     def _unmet(self, candidate: Candidate) -> bool:
         return any(doubt in (NO_SELECTION, NO_ACTIVE_FILE) for doubt in candidate.doubts)
@@ -408,6 +423,13 @@ class OfflineTurn(Struct, frozen=True, dict=True):
                     terms = tuple(new if one is term else one for one in described.terms)
                     values = {**suggestion.values, name: NoteSet(terms)}
                     yield self._candidate(suggestion.recipe, values, suggestion)
+
+    def _with_every_note(self, suggestion: RecipeSuggestion) -> Iterator[Candidate]:
+        """Yield the candidate for all notes of one that takes the open note without a word."""
+        name = suggestion.assumed or ""
+        if name and suggestion.recipe.inputs[name].optional:
+            values = {key: value for key, value in suggestion.values.items() if key != name}
+            yield self._candidate(suggestion.recipe, values, suggestion)
 
     def _with_fewer_terms(self, suggestion: RecipeSuggestion) -> Iterator[Candidate]:
         """Yield the candidate of a suggestion without the conditions that no note meets."""
@@ -649,27 +671,6 @@ class OfflineTurn(Struct, frozen=True, dict=True):
             )
         except PlanError:
             return None
-
-
-def _deletes_last(
-    ranked: list[tuple[Candidate, RecipeSuggestion | None]], message: str
-) -> list[tuple[Candidate, RecipeSuggestion | None]]:
-    """Return the candidates without one that deletes in front, unless the message names that.
-
-    One that lacks what to delete is not in front of one that uses every word either.
-    """
-    first, _ = ranked[0] if ranked else (None, None)
-    if first is None or not first.deletes or first.unknown:
-        return ranked
-    is_named = _names_verb(message, first)
-    others = [
-        other
-        for other, _ in ranked
-        if not (other.deletes or other.missing or other.unused or other.fails)
-    ]
-    if is_named and not (others and first.missing and first.unused):
-        return ranked
-    return sorted(ranked, key=lambda reading: reading[0].deletes)
 
 
 def _names_verb(message: str, candidate: Candidate) -> bool:

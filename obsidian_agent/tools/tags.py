@@ -9,7 +9,6 @@ from pydantic import Field
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.tools.core.lookup import (
     find_file,
-    find_folder,
     unread_warnings,
 )
 from obsidian_agent.tools.core.models import ChangedFile, ChangedFiles, Items, NotesInput, ToolModel
@@ -17,7 +16,7 @@ from obsidian_agent.tools.core.query_updates import update_queries
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.vault.index.index import tag_key
 from obsidian_agent.vault.paths import path as paths
-from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
 from obsidian_agent.vault.refactor.query_renames import (
     TagInQueries,
 )
@@ -53,26 +52,29 @@ def list_tags(args: ListTagsInput, ctx: ToolContext) -> Proposal[Items[CountedTa
     return Proposal(Items.of(items), warnings=unread_warnings(index, notes))
 
 
-class RenameTagInput(ToolModel):
+class RenameTagInput(NotesInput):
     from_: str = Field(
         alias="from",
         min_length=1,
         description="The tag, with or without #; tags nested below it follow.",
     )
     to: str = Field(min_length=1)
-    folder: PathText | None = None
 
 
 @tool("vault.renameTag", Risk.WRITES)
 def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
-    """Rename a tag everywhere, in properties, text and queries; nested tags follow."""
+    """Rename a tag everywhere, in properties, text and queries; nested tags follow.
+
+    Where only some notes are meant, queries in other notes keep the old tag.
+    """
     rename = TagRename.parse(args.from_, args.to)
     index = ctx.view.index
+    notes = args.notes(ctx)
+    meant = frozenset(notes)
     files: list[ChangedFile] = []
     changes: list[ModifyFile] = []
     warnings: list[Problem] = []
-    folder = find_folder(ctx.view, args.folder)
-    for path in index.tagged(rename.old, folder):
+    for path in (path for path in index.tagged(rename.old, ROOT) if path in meant):
         try:
             paths.parse(path.text, PathUse.UPDATE)
             content, count = retag(ctx.view.read(path), rename, path.text)
@@ -89,7 +91,7 @@ def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[ChangedFiles]
             files.append(ChangedFile(path=path.text, count=count))
             changes.append(ModifyFile(path, content))
             ctx.show(changes)
-    is_partial = bool(args.folder) or bool(warnings)
+    is_partial = len(meant) < index.note_count(ROOT) or bool(warnings)
     queries = update_queries(ctx, TagInQueries(rename), changes, is_partial=is_partial)
     files = _with_counts(files, queries.counts)
     warnings += queries.warnings
@@ -100,7 +102,7 @@ def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[ChangedFiles]
     return Proposal(
         ChangedFiles.of(files),
         queries.changes,
-        (*warnings, *unread_warnings(index, index.notes(folder))),
+        (*warnings, *unread_warnings(index, notes)),
     )
 
 

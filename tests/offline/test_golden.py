@@ -47,6 +47,11 @@ SMALL: dict[str, tuple[str, dict[str, str | bytes], Any]] = {
         {"A.md": "- [ ] a 📅 2020-01-01\n- [x] b 📅 2020-01-01\n- [ ] c 📅 2099-01-01\n"},
         {"A.md": "- [ ] a 📅 2026-03-14\n- [x] b 📅 2020-01-01\n- [ ] c 📅 2099-01-01\n"},
     ),
+    "due-of-open-tasks": (
+        "Set the due date of all open tasks in A to 2026-04-01",
+        {"A.md": "- [ ] a 📅 2099-01-01\n- [x] b 📅 2020-01-01\n- [ ] c\n", "B.md": "- [ ] d\n"},
+        {"A.md": "- [ ] a 📅 2026-04-01\n- [x] b 📅 2020-01-01\n- [ ] c 📅 2026-04-01\n"},
+    ),
     "remove-ticked-tasks": (
         "Remove the ticked tasks from A",
         {"A.md": "- [x] a\n\t- why\n- [ ] b\n- [x] c\n\t- [ ] d\n\t- [X] e\n"},

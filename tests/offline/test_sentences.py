@@ -125,6 +125,25 @@ def test_words_of_the_action_and_function_words_are_not_unused() -> None:
     assert event.candidates[0].doubt == "Not used: “schnell”."
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    ["delete the trailing spaces of this note", "elimina il grassetto in questa nota"],
+)
+def test_a_delete_is_not_offered_for_words_that_it_does_not_use(
+    make_vault: MakeVault, sentence: str
+) -> None:
+    event = Desk(make_vault({"A.md": ""})).decide(sentence, active="A.md")
+    assert isinstance(event, NeedsInput)
+    assert not [one for one in event.candidates if one.recipe == "delete" and not one.missing]
+
+
+def test_empty_properties_are_those_of_the_note(make_vault: MakeVault) -> None:
+    vault = make_vault({"A.md": "---\ncover:\nauthor: Ada\nsource: ''\n---\n"})
+    event = Desk(vault).decide("get rid of the empty properties in this note", active="A.md")
+    assert isinstance(event, NeedsInput)
+    assert event.candidates[0].title == "Remove cover, source from this note"
+
+
 def test_a_delete_is_offered_with_its_count(make_vault: MakeVault) -> None:
     vault = make_vault({"Old/A.md": "", "Old/B.md": "#x", "Old/C.md": ""})
     event = Desk(vault).decide("Please delete the notes in Old without tags")

@@ -415,15 +415,17 @@ async def test_a_doubted_choice_is_offered_without_the_value_that_is_too_much(
 ) -> None:
     """Small models invent values; picking the second candidate removes one optional value."""
     server.play(
-        choice({"action": "rename-tag", "from": "idea", "to": "thought", "folder": "Elsewhere"})
+        choice(
+            {"action": "rename-tag", "from": "idea", "to": "thought", "notes": {"tag": "elsewhere"}}
+        )
     )
     event = await desk.say("The tag #idea ought to read #thought")
     assert isinstance(event, NeedsInput)
-    assert [(each.recipe, "folder" in each.values) for each in event.candidates[:2]] == [
+    assert [(each.recipe, "notes" in each.values) for each in event.candidates[:2]] == [
         ("rename-tag", True),
         ("rename-tag", False),
     ]
-    assert "Elsewhere" in event.candidates[1].doubt
+    assert "elsewhere" in event.candidates[1].doubt
     assert desk.effects(await desk.say("The tag #idea ought to read #thought", pick=2)) == [
         ("modify", "Projects/Boat.md")
     ]

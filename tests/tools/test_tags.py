@@ -51,9 +51,10 @@ def test_counts_by_file(bench):
     }
 
 
-def test_only_below_a_folder(bench):
+@pytest.mark.parametrize("scope", [{"folder": "F"}, {"path": "F/b.md"}, {"files": ["F/b.md"]}])
+def test_only_in_some_notes(bench, scope):
     vault = bench({"a.md": "#old", "F/b.md": "#old"})
-    assert retag(vault, "old", "new", folder="F")["files"] == [{"path": "F/b.md", "count": 1}]
+    assert retag(vault, "old", "new", **scope)["files"] == [{"path": "F/b.md", "count": 1}]
     assert vault.text("a.md") == "#old"
 
 

@@ -570,30 +570,33 @@ class PostponeTasksInput(NotesInput):
     due_before: str | None = Field(
         default=None, description=f"{_DAY} Tasks due before this day; today by default."
     )
+    every: bool = Field(default=False, description="true: all open tasks, also without a date.")
 
     _check = field_validator("due", "due_before")(_checked_day)
 
 
 @tool("vault.postponeTasks", Risk.WRITES)
 def postpone_tasks(args: PostponeTasksInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
-    """Give the overdue open tasks of a note, some notes or a folder a new due date."""
+    """Give the overdue open tasks, or all, of a note, some notes or a folder a new due date."""
     today = ctx.run.now.date().isoformat()
     due, before = args.due or today, args.due_before or today
     files: list[ChangedFile] = []
     changes: list[ModifyFile] = []
     problems: list[Problem] = []
     for path, text in args.texts(ctx, problems):
-        if _DUE.search(text) is None:
+        if not args.every and _DUE.search(text) is None:
             continue
         lines = split_lines(text)
-        overdue = [task for task in tasks(text) if task.status in _OPEN and _is_due(task, before)]
-        for task in overdue:
+        opened = [task for task in tasks(text) if task.status in _OPEN]
+        meant = [task for task in opened if args.every or _is_due(task, before)]
+        style = _date_style(text, path, ctx) if meant else "emoji"
+        for task in meant:
             old = lines[task.line - 1]
             body = old.rstrip("\r\n")
-            lines[task.line - 1] = _with_due(body, due, "emoji") + old[len(body) :]
+            lines[task.line - 1] = _with_due(body, due, style) + old[len(body) :]
         content = encode("".join(lines))
-        if overdue and content != encode(text):
-            files.append(ChangedFile(path=path.text, count=len(overdue)))
+        if meant and content != encode(text):
+            files.append(ChangedFile(path=path.text, count=len(meant)))
             changes.append(ModifyFile(parse(path.text, PathUse.UPDATE), content))
             ctx.show(changes)
     return Proposal(ChangedFiles.of(files), tuple(changes), tuple(problems))

@@ -195,6 +195,8 @@ def test_overdue_tasks_are_postponed_and_nothing_else(bench):
     assert vault.text("n.md") == (
         "- [ ] a 📅 2026-03-20\n- [x] b 📅 2026-03-13\n- [/] c [due:: 2026-03-20]\n- [ ] d\n"
     )
+    vault.run("vault.postponeTasks", path="n.md", due="2026-03-21", every=True)
+    assert vault.text("n.md").count("2026-03-21") == 3
 
 
 def test_of_equal_tasks_the_one_nearest_to_a_line(bench):
