@@ -95,7 +95,7 @@ REMOVALS: Final = frozenset({"delet", "remov"})
 """The verbs of actions that a sentence must name."""
 _TO: Final = frozenset({"to", "into", "onto"})
 _INSIDE: Final = frozenset({"in", "from", "under"})
-_PLACES: Final = _TO | _INSIDE | {"of", "on", "for"}
+_OF_NAMES: Final = _TO | _INSIDE | {"of", "on", "for"}
 """Senses of the words before the name of a note."""
 _ASSIGNS: Final = unicode_expression(r"\s*[:=]")
 _BEHIND_COLON: Final = unicode_expression(r"(?s)(?:：|:(?=\s|[^\x00-\x7f]))\s*(\S.*?)\s*$")
@@ -603,13 +603,15 @@ class Filling:
     def _belongs_to_another(self, part: Stretch, spec: Input) -> bool:
         """Return True if the word before a part precedes another empty input in the examples."""
         (literal, senses), examples = self._cue(part), self.recipe.examples
+        is_sign = spec.kind == "tag" and part.text.startswith("#")
         if not literal or literal in _cues(examples, spec.name):
             return False
         for name, other in self.recipe.inputs.items():
             cues = _cues(examples, name) | _cues(examples, f"{name}.")
             is_cue = literal in cues or (senses & cues and not senses & _cues(examples, spec.name))
             if name != spec.name and name not in self.values and is_cue:
-                is_folder = isinstance(part, NameMatch) and part.new and other.kind == "notes"
+                is_new = isinstance(part, NameMatch) and part.new
+                is_folder = other.kind == "notes" and (is_new or is_sign)
                 if self._accepts(other, part) and not is_folder:
                     return True
         return False
@@ -685,7 +687,7 @@ class Filling:
             self._accept(missing[0], unused[0])
 
     def _assume_open(self) -> None:
-        """Take the open note for notes that no word describes, but never to delete it."""
+        """Use the open note where no word describes the notes, except for a delete."""
         inputs = (spec for spec in self.recipe.inputs.values() if spec.kind == "notes")
         spec = next((spec for spec in inputs if spec.name not in self.values), None)
         is_change = self.recipe.answer is None and "vault.delete" not in self.recipe.tools
@@ -696,7 +698,7 @@ class Filling:
         if left and words(self.recipe.title)[0] in REMOVALS:
             return
         is_wide = any("all" in word.senses for word in self.parsed.tokens)
-        if is_of_vault or is_wide or any(self._cue(part)[1] & _PLACES for part in left):
+        if is_of_vault or is_wide or any(self._cue(part)[1] & _OF_NAMES for part in left):
             return
         if any(
             part.of_kinds("note", "folder", "tag") for part in left if isinstance(part, NameMatch)
