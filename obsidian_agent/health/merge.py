@@ -30,6 +30,7 @@ from obsidian_agent.vault.text import newline_of, split_lines, with_newlines
 
 _MISSING: Final = object()
 _ITEM: Final = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+\S")
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?…]) (?=\S)|(?<=[-*+] \[.\]) (?=\S)")
 _SIMILAR: Final = 75
 """The likeness, of at most 100, of a line and what an edit added of it."""
 _MAX_PAIRS: Final = 2_000
@@ -251,12 +252,13 @@ class _LineMerge:
 def _combined(base: Sequence[str], own: Sequence[str], copy: Sequence[str]) -> list[str] | None:
     """Return lines with the edits of both sides, or None if two edits concern the same lines.
 
-    Edits of neighbouring lines are not a conflict, unlike for `Merge3`, nor are lines that both
-    sides add at one place.
+    Edits of neighbouring lines are not a conflict, unlike for `Merge3`, nor are those of different
+    sentences of a line, and lines that both sides add at one place.
     """
     edits = _line_edits(base, own)
     for span, edit in _line_edits(base, copy).items():
-        joined = _joined(span, edits[span], edit) if span in edits else edit
+        old = base[span[0] : span[1]]
+        joined = _joined(old, edits[span], edit) if span in edits else edit
         if joined is None:
             return None
         edits[span] = joined
@@ -271,18 +273,31 @@ def _combined(base: Sequence[str], own: Sequence[str], copy: Sequence[str]) -> l
     return combined + list(base[position:])
 
 
-def _joined(span: _Span, own: Sequence[str], copy: Sequence[str]) -> Sequence[str] | None:
-    """Return the lines that both sides put into one place, or None if they contradict."""
+def _joined(old: Sequence[str], own: Sequence[str], copy: Sequence[str]) -> Sequence[str] | None:
+    """Return the lines that both sides put in the place of old ones, or None if they contradict."""
     if own == copy:
         return own
-    if span[0] < span[1]:
-        return None
+    if old:
+        return _joined_sentences(old, own, copy)
     before = _common_start(own, copy)
     after = _common_start(own[before:][::-1], copy[before:][::-1])
     first, second = own[before : len(own) - after], copy[before : len(copy) - after]
     if not (_are_items(first, second) or _are_different(first, second)):
         return None
     return [*own[: len(own) - after], *second, *own[len(own) - after :]]
+
+
+def _joined_sentences(*versions: Sequence[str]) -> list[str] | None:
+    """Return a line with the edits of both sides, or None if two concern the same sentence.
+
+    A paragraph is one line, and so are a checkbox and its task.
+    """
+    if any(len(lines) != 1 for lines in versions):
+        return None
+    base, own, copy = (_SENTENCE_END.split(line.rstrip("\r\n")) for (line,) in versions)
+    sentences = _combined(base, own, copy) if max(map(len, (base, own, copy))) > 1 else None
+    line = versions[1][0]
+    return None if sentences is None else [" ".join(sentences) + line[len(line.rstrip("\r\n")) :]]
 
 
 def _common_start(own: Sequence[str], copy: Sequence[str]) -> int:

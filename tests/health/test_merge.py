@@ -47,6 +47,19 @@ def test_a_line_is_lost_only_if_one_side_removed_it_from_the_base(own, copy, bas
             assert least < base.count(line)
 
 
+SENTENCES = st.lists(st.sampled_from(["A.", "B.", "C.", "D.", "E."]), min_size=1, unique=True)
+
+
+@settings(max_examples=300, deadline=None)
+@given(SENTENCES, SENTENCES, SENTENCES)
+def test_a_sentence_is_lost_only_if_one_side_removed_it(own, copy, base):
+    merged = merge_texts(" ".join(own), " ".join(copy), " ".join(base), NAMES)
+    for sentence in {*own, *copy} - {*base}:
+        assert sentence in merged.text
+    if merged.is_clean:
+        assert {*own} & {*copy} <= {*merged.text.split()}
+
+
 def edited(rng: random.Random, base: Sequence[str]) -> list[str]:
     lines = list(base)
     for _ in range(rng.randint(1, 3)):
@@ -144,6 +157,20 @@ LIST = "- [ ] one\n- [ ] two\n"
             LIST + "\n## Day\n\nWent home.\nCalled Anna about it.\n",
             id="paragraphs below one heading",
         ),
+        pytest.param(
+            "We met Ada. She left.\n",
+            "We met Ada Lovelace. She left.\n",
+            "We met Ada. She left. It rained.\n",
+            "We met Ada Lovelace. She left. It rained.\n",
+            id="sentences of a paragraph",
+        ),
+        pytest.param(
+            LIST,
+            LIST.replace("one", "1"),
+            LIST.replace("[ ] one", "[x] one"),
+            "- [x] 1\n- [ ] two\n",
+            id="a checkbox and its task",
+        ),
     ],
 )
 def test_changes_that_do_not_contradict_are_merged(base, own, copy, expected):
@@ -161,6 +188,7 @@ def test_changes_that_do_not_contradict_are_merged(base, own, copy, expected):
             "```\na\n```\n", "```\na\nfrom here\n```\n", "```\na\nwhere x\n```\n", id="code"
         ),
         pytest.param(LIST, "- [x] one\n- [ ] two\n", "- [ ] two\n", id="changed and removed"),
+        pytest.param("At 5. Go.\n", "At 6. Go.\n", "At 7. Go.\n", id="one sentence"),
     ],
 )
 def test_changes_that_may_contradict_are_marked(base, own, copy):
