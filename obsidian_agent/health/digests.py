@@ -49,6 +49,10 @@ _COMMON: Final = 10
 """A piece that more notes share is boilerplate."""
 _MISSPELLED: Final = 75
 """The likeness, of at most 100, of a word and another spelling of it."""
+_MIN_SHARED: Final = 4
+"""Pieces in common from which on notes of any names may be versions of one text."""
+_FEW: Final = 1 / 3
+"""Lines that one of two versions has, for each line that both have."""
 _SAME: Final = 0.98
 """The same for notes with quite different names, which may be filled forms."""
 
@@ -121,12 +125,16 @@ class Digests:
             for first, second in combinations(notes, 2):
                 one, other = self.of[first], self.of[second]
                 # A pair is compared once, at the first piece that both have.
-                shared = filter(other.sketch.__contains__, one.sketch)
-                if piece != next(filter(notes_of.__contains__, shared)) or one.body == other.body:
+                both = set(one.sketch).intersection(other.sketch)
+                if piece != min(both & notes_of.keys()) or one.body == other.body:
                     continue
                 share = _overlap(bag(first), bag(second))
-                enough = SIMILAR if _may_be_versions(first, second) else _SAME
-                if share >= enough and not self._have_own_subjects(first, second, bag):
+                has_lines = len(both) >= _MIN_SHARED and self._differ_in_few_lines(first, second)
+                least, enough = (_COPY, SIMILAR) if has_lines else (SIMILAR, _SAME)
+                enough = least if _may_be_versions(first, second) else enough
+                if share >= enough and not self._have_own_subjects(
+                    first, second, bag, has_lines=has_lines
+                ):
                     similar.append((first, second, share))
         known = {frozenset(pair[:2]) for pair in similar}
         for first, second in self._named_alike():
@@ -142,13 +150,26 @@ class Digests:
                 similar.append((first, second, share))
         return similar
 
+    def _differ_in_few_lines(self, first: VaultPath, second: VaultPath) -> bool:
+        """Return whether two texts have nearly all their lines in common, unlike filled forms."""
+        one, other = (
+            set(self._body(note).replace(". ", "\n").split("\n")) for note in (first, second)
+        )
+        return len(one ^ other) <= _FEW * len(one & other)
+
     def _have_own_subjects(
-        self, first: VaultPath, second: VaultPath, bag: Callable[[VaultPath], Mapping[str, int]]
+        self,
+        first: VaultPath,
+        second: VaultPath,
+        bag: Callable[[VaultPath], Mapping[str, int]],
+        *,
+        has_lines: bool = False,
     ) -> bool:
         """Return whether two notes are about different things, in the same words.
 
         Their names differ in one word or in numbers only, as those of a series; or what a name has
-        more is a kind of notes, or also in its text, and not in that of the other.
+        more is a kind of notes, or also in its text, and not in that of the other. If nearly all
+        lines are the same, a longer name says nothing more.
         """
         names = [_name_words(note) for note in (first, second)]
         if names[0] == names[1]:
@@ -162,9 +183,9 @@ class Digests:
                 word in own_words and word not in words for word in other - one
             )
         added = one ^ other
-        return not self._kinds.isdisjoint(added) or any(
-            (word in words) != (word in own_words) for word in added
-        )
+        if not self._kinds.isdisjoint(added):
+            return True
+        return not has_lines and any((word in words) != (word in own_words) for word in added)
 
     def _are_one_of_each_folder(self, first: VaultPath, second: VaultPath) -> bool:
         """Return whether notes have a name that folders beside each other have, such as README."""

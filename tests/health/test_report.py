@@ -606,19 +606,20 @@ def test_notes_of_other_days_and_weeks_with_the_same_text_were_not_filled_in(
     assert [finding.path for finding in found(files, "duplicate-note")] == ["2026-03-05 A.md"]
 
 
-def test_nearly_the_same_text_is_reported_as_similar(found: Examine) -> None:
+@pytest.mark.parametrize("name", ["My plan", "Work in the shed"])
+def test_nearly_the_same_text_is_reported_as_similar(found: Examine, name: str) -> None:
     text = "".join(
         f"Line {number} says something that no other line says.\n" for number in range(12)
     )
     more = text + "One more line at the end.\n"
     files = {
         "Plan.md": text,
-        "My plan.md": more,
+        f"{name}.md": more,
         "C.md": PROSE,
-        "Form.md": more + "Other words.\n" * 2,
+        "Form.md": more.replace("Line 1", "Row 1"),
     }
     (finding,) = found(files, "similar-note")
-    assert {finding.path, finding.subject} == {"Plan.md", "My plan.md"}
+    assert {finding.path, finding.subject} == {"Plan.md", f"{name}.md"}
 
 
 SHORT = "- passport\n- book\n- charger\n- jacket\n- plugs\n- snacks\n" * 3
