@@ -69,6 +69,7 @@ _IDENTIFIER: Final = re.compile(r"0\d+|\d{6,}[A-Za-z]?|\d+(?:[-.:/ ]\d+){2,}|\d+
 _THOUSANDS: Final = re.compile(r"-?[1-9]\d{0,2}[.,]\d{3}")
 """A number with one separator, which may be that of thousands or of decimals."""
 
+_COMMA: Final = re.compile("[,，、]")
 _DECIMAL_COMMA: Final = re.compile(r"(-?(?:0|[1-9]\d{0,14})),(\d{1,2})")
 _ONE_NUMBER: Final = re.compile(r"\D*?(?<![^\W\d_])\d+(?:[.,]\d+)?(?![^\W\d_](?:[\W\d_]|$))\D*")
 """A number with a unit or a word, such as `50 min`; not `3b`, which is a name."""
@@ -131,9 +132,11 @@ def property_types(survey: VaultSurvey) -> Iterator[HealthFinding]:
                 if (use.note, use.name) in reported:
                     continue
                 reported.add((use.note, use.name))
-                if not _CHECKS[rule.type](use.value) and (
-                    is_usual or _reads_as(use.value, rule.type, survey.settings.read_day)
-                ):
+                if _CHECKS[rule.type](use.value):
+                    continue
+                if source == _OTHER_NOTES and usage.is_custom_of_folder(use):
+                    continue
+                if is_usual or _reads_as(use.value, rule.type, survey.settings.read_day):
                     readings = _converted(use.value, rule.type, survey.settings.read_day)
                     if len(readings) > 1:
                         usage.sort(readings, use)
@@ -338,7 +341,7 @@ def _converted(value: Any, expected: str, read_day: ReadDay) -> list[Any]:
     if expected == "text" and isinstance(value, list) and len(value) == 1:
         return [value[0]] if isinstance(value[0], str) else []
     if expected == "list" and isinstance(value, str):
-        items = [item.strip() for item in value.split(",")]
+        items = [item.strip() for item in _COMMA.split(value)]
         return [items, [value]] if len(items) > 1 and all(items) else [[value]]
     if not isinstance(value, str):
         return []
@@ -360,6 +363,14 @@ class _Usage:
 
     def __init__(self, uses: Sequence[_Use]) -> None:
         self._values = [use.value for use in uses]
+        self._types: dict[VaultPath, Counter[str]] = defaultdict(Counter)
+        for use in uses:
+            self._types[use.note.parent][use.type] += 1
+
+    def is_custom_of_folder(self, use: _Use) -> bool:
+        """Return whether all notes of a folder, and not a few, have the type of a value."""
+        types = self._types[use.note.parent]
+        return len(types) == 1 and types[use.type] >= _MIN_READABLE
 
     def sort(self, readings: list[Any], use: _Use) -> None:
         """Sort the readings of a value, the likeliest first."""
@@ -607,7 +618,11 @@ def _value_finding(
             f"{note_count(len(values[usual]))}{convention}"
         ),
         repair=Repair(
-            tuple(_renaming(name, spellings, text) for text in spellings),
+            tuple(
+                _renaming(name, spellings, text)
+                for text in spellings
+                if text == usual or not _has_odd_blanks(text)
+            ),
             preselected=is_clear,
         ),
     )

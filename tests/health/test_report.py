@@ -887,13 +887,12 @@ def test_a_list_is_no_text(found: Examine) -> None:
     assert several.repair is None
 
 
-def test_a_list_in_one_text_is_offered_in_each_way_to_read_it(found: Examine) -> None:
-    files = notes_with("x", "[a]", "[b, c]", "[d]", "'Lea, Tom'")
-    (finding,) = found(files, "property-type")
-    assert repairs(finding) == (
-        False,
-        ['x: “Lea, Tom” → ["Lea", "Tom"]', 'x: “Lea, Tom” → ["Lea, Tom"]'],
-    )
+@pytest.mark.parametrize("comma", [", ", "、", "，"])
+def test_a_list_in_one_text_is_offered_in_each_way_to_read_it(found: Examine, comma: str) -> None:
+    text = f"Lea{comma}Tom"
+    (finding,) = found(notes_with("x", "[a]", "[b, c]", "[d]", f"'{text}'"), "property-type")
+    titles = [f'x: “{text}” → ["Lea", "Tom"]', f'x: “{text}” → ["{text}"]']
+    assert repairs(finding) == (False, titles)
 
 
 BARE_LINKS = {
@@ -914,6 +913,14 @@ def test_a_link_without_quotes_is_no_link(found: Examine, written: str) -> None:
 
 def test_lists_in_a_list_are_no_links(found: Examine) -> None:
     assert not found(notes_with("x", "[[1, 2], [3, 4]]", "[[a, b]]", "[[a], [b]]"), "property-type")
+
+
+def test_a_folder_may_use_a_property_in_its_own_way(found: Examine) -> None:
+    files = {f"Essays/{n}.md": "---\ncourse: x\n---\n" for n in range(9)}
+    books = {f"Books/{n}.md": "---\ncourse: [x]\n---\n" for n in range(3)}
+    slip = {"Essays/x.md": "---\ncourse: [x]\n---\n"}
+    (finding,) = found(files | books | slip, "property-type")
+    assert finding.path == "Essays/x.md"
 
 
 def test_types_and_values_are_those_of_a_folder_or_tag(found: Examine) -> None:
@@ -1065,10 +1072,9 @@ def test_values_that_differ_in_more_than_case_are_a_question(
     files = {f"{number}.md": f"---\nx: {usual}\n---\n" for number in range(3)}
     files |= OTHER_VALUES | {"x.md": f"---\nx: {other}\n---\n"}
     (finding,) = found(files, "property-value")
-    assert repairs(finding) == (
-        preselected,
-        [f"x: “{other}” → “{usual}”", f"x: “{usual}” → “{other}”"],
-    )
+    titles = [f"x: “{other}” → “{usual}”", f"x: “{usual}” → “{other}”"]
+    # No value is given two blanks.
+    assert repairs(finding) == (preselected, titles[: 1 + ("  " not in other)])
 
 
 @pytest.mark.parametrize(
