@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from msgspec import Struct, field
 
@@ -14,6 +15,23 @@ from obsidian_agent.tools.core.tool import RunContext
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import PlanningResult
+
+
+_REVISION: Final = (
+    "\n\nThis is about the following plan, which was not applied. Propose the plan again with "
+    "this change.\n\n```json\n"
+)
+
+
+def revision(comment: str, plan: Mapping[str, Any], left_out: Sequence[str]) -> str:
+    """Return a user's comment on a plan as a message to a model that writes plans."""
+    text = f"{comment}{_REVISION}{json.dumps(plan, ensure_ascii=False)}\n```"
+    return f"{text}\n\nI left these changes out of it: {', '.join(left_out)}" if left_out else text
+
+
+def is_revision(message: str) -> bool:
+    """Return whether a message is a comment on a plan."""
+    return _REVISION in message
 
 
 class PlanRequest(Struct, frozen=True):

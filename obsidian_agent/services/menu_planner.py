@@ -30,7 +30,7 @@ from obsidian_agent.agent.events import (
     TextDelta,
     TurnFailed,
 )
-from obsidian_agent.agent.planner import Planner, PlanRequest
+from obsidian_agent.agent.planner import Planner, PlanRequest, is_revision
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, SharedPart
 from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import neutral
@@ -111,6 +111,9 @@ class MenuPlanner(Struct, frozen=True, kw_only=True):
             provider = await asyncio.to_thread(self.make)
         except ConfigError as error:
             return TurnFailed(error.problem())
+        if provider is not None and is_revision(request.message):
+            # Its difference from the plan before is shown; no action is chosen by its words.
+            return await self._whole_plan(request, None, emit)
         plain = replace(request, pick=None)
         verdict: PlanningResult | None = None
         offered: tuple[Candidate, ...] = ()

@@ -20,7 +20,7 @@ from obsidian_agent.agent.events import (
     PreviewReady,
     TurnFailed,
 )
-from obsidian_agent.agent.planner import PlanRequest
+from obsidian_agent.agent.planner import PlanRequest, revision
 from obsidian_agent.agent.privacy.consent import refuse_all
 from obsidian_agent.bootstrap import Wiring, build_session, open_ledger
 from obsidian_agent.config.live import LiveSettings
@@ -272,6 +272,12 @@ async def test_in_a_conversation_a_whole_plan_of_such_a_model_is_doubted_too_and
     assert candidate.doubt
     following = [event async for event in desk.session.fill(candidate, {})]
     assert isinstance(following[-1], PreviewReady)
+
+    comment = revision("in the folder Attic instead", candidate.plan.to_json(), ())
+    step["args"] = {"path": "Attic/Winter.md", "content": "cold"}
+    server.play(Reply(calls=(Call("propose_plan", json.dumps({"plan": plan})),)))
+    revised = [event async for event in desk.session.answer(comment, refuse_all)]
+    assert isinstance(revised[-1], PreviewReady), "no action is chosen by the words of the plan"
 
 
 async def test_a_model_that_answers_with_a_plan_is_taken_at_its_word_and_asked_for_one(

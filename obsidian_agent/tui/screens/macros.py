@@ -283,7 +283,13 @@ class MacroActions(Workspace):
         if values is None:
             return False
         turn = self.turn
-        turn.forget_plan(macro=turn.macro, message=turn.message, client=turn.client, action=action)
+        turn.forget_plan(
+            macro=turn.macro,
+            message=turn.message,
+            client=turn.client,
+            action=action,
+            revises=turn.revises,
+        )
         turn.start(self.session.fill(candidate, values), "Computing the preview")
         return True
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
@@ -165,7 +164,8 @@ class TurnController:
         self._plan: ActionPlan | None = None
         self._disabled: frozenset[str] = frozenset()
         self._left_out: LeftOut | None = None
-        self._revises: Pending | None = None
+        self.revises: Pending | None = None
+        """The plan of which the next one takes the place."""
         """The plan that the next one takes the place of, at the wish of the user."""
         self._message: str | None = None
         self._action: FilledAction | None = None
@@ -293,7 +293,7 @@ class TurnController:
         self._left_out = None
         self._outputs, self._done_items = {}, {}
         self._agent = ""
-        self._revises = revises
+        self.revises = revises
         self.macro = macro
         self._message = message
         self._action = action
@@ -490,7 +490,7 @@ class TurnController:
 
     def _replace(self, pending: Pending) -> None:
         """Put a plan aside that the user has not decided on, unless the new one revises it."""
-        if pending is self._revises:
+        if pending is self.revises:
             return
         if pending.client is not None and pending.client is not self.client:
             pending.client.decide("shown", "The user has not decided yet. The plan waits.")
@@ -501,7 +501,7 @@ class TurnController:
 
     def _report_difference(self, preview: Preview) -> None:
         """Show the difference between the plan that the user asked to change, and the new one."""
-        revised, self._revises = self._revises, None
+        revised, self.revises = self.revises, None
         if revised is None:
             return
         text = describe_difference(revised.preview.change_set, preview.change_set)
@@ -635,7 +635,7 @@ class TurnController:
             self._show_nothing()
             self._view.refresh_state()
         elif self._thread.chosen_model is not None or session.has_model:
-            self._revise(text, comment_with_plan(text, pending))
+            self._revise(text, pending)
         else:
             self._view.change_values(pending, text)
 
@@ -650,12 +650,18 @@ class TurnController:
             return
         problems = [problem.message for problem in pending.preview.errors[:MAX_LISTED]]
         text = "\n".join(["The preview of the plan has these errors:", *problems])
-        self._revise("Repair the errors of the plan.", comment_with_plan(text, pending))
+        self._revise("Repair the errors of the plan.", pending, text)
 
-    def _revise(self, text: str, message: str) -> None:
-        self._view.add_entry("you", text)
-        self.forget_plan(message=message, revises=self.pending)
-        self.start(self._thread.turn(message), "Planning")
+    def _revise(self, said: str, pending: Pending, comment: str = "") -> None:
+        """Let the model that planned revise the plan; the comment is what was said, if empty."""
+        from obsidian_agent.agent.planner import revision
+
+        self._view.add_entry("you", said)
+        words = "\n".join(filter(None, (pending.message, said)))
+        self.forget_plan(message=words, revises=pending)
+        left_out = [] if pending.left_out is None else pending.left_out.summary()
+        document = pending.preview.approved_plan.to_json()
+        self.start(self._thread.turn(revision(comment or said, document, left_out)), "Planning")
 
     def preview_pending_again(self) -> None:
         """Preview the pending plan against the current vault, without what is excluded from it."""
@@ -791,21 +797,6 @@ class TurnController:
                 self._view.add_entry("note", text)
         if result.success and applied.macro is not None:
             await asyncio.to_thread(session.saved.count, applied.macro)
-
-
-def comment_with_plan(text: str, pending: Pending) -> str:
-    """Return a comment on a plan as a message to the model that planned."""
-    document = pending.preview.approved_plan.to_json()
-    left_out = [] if pending.left_out is None else pending.left_out.summary()
-    parts = [
-        text,
-        "This is about the following plan, which was not applied. Propose the plan again with "
-        "this change.",
-        f"```json\n{json.dumps(document, ensure_ascii=False)}\n```",
-    ]
-    if left_out:
-        parts.append("I left these changes out of it: " + ", ".join(left_out))
-    return "\n\n".join(parts)
 
 
 def empty_selection_hint(open_key: str) -> str:
