@@ -44,10 +44,13 @@ AWAITED_SECONDS = 2.0
 SAME_KEY_SECONDS = 0.25
 """Seconds after a key in which a new screen counts as opened by it."""
 
-HOLD = 0.3
-"""Seconds for which the letter of a pane waits for another one, the time of slow typing."""
+HOLD = 0.5
+"""Seconds for which the letter of a pane waits for another one, the time of slow typing.
 
-TYPING = 0.4
+After 0.3 s the first letter of a sentence approved a plan, at 34 words a minute.
+"""
+
+TYPING = 0.6
 """Seconds between two letters of a word; the first one may be the key of a pane, too."""
 
 _MOVING = frozenset(

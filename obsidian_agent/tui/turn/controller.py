@@ -652,16 +652,16 @@ class TurnController:
         text = "\n".join(["The preview of the plan has these errors:", *problems])
         self._revise("Repair the errors of the plan.", pending, text)
 
-    def _revise(self, said: str, pending: Pending, comment: str = "") -> None:
-        """Let the model that planned revise the plan; the comment is what was said, if empty."""
+    def _revise(self, entry: str, pending: Pending, comment: str = "") -> None:
+        """Let the model that planned revise the plan; the comment is the entry, if empty."""
         from obsidian_agent.agent.planner import revision
 
-        self._view.add_entry("you", said)
-        words = "\n".join(filter(None, (pending.message, said)))
+        self._view.add_entry("you", entry)
+        words = "\n".join(filter(None, (pending.message, entry)))
         self.forget_plan(message=words, revises=pending)
         left_out = [] if pending.left_out is None else pending.left_out.summary()
         document = pending.preview.approved_plan.to_json()
-        self.start(self._thread.turn(revision(comment or said, document, left_out)), "Planning")
+        self.start(self._thread.turn(revision(comment or entry, document, left_out)), "Planning")
 
     def preview_pending_again(self) -> None:
         """Preview the pending plan against the current vault, without what is excluded from it."""

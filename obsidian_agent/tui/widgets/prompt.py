@@ -140,6 +140,9 @@ class Prompt(TextEntry):
         elif event.key in ("enter", "shift+enter", "ctrl+j"):
             event.prevent_default()
             self._entered = self.text
+        elif event.key == "space" and self.is_completed and self.before_cursor.endswith(" "):
+            event.prevent_default()  # Tab has put it there already
+            self._completed = None
 
     def _is_example_key(self, event: events.Key) -> bool:
         digits = [str(number) for number in range(1, len(self.examples) + 1)]
