@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.errors import ObsidianAgentError, VaultError
 from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.names import Name, NameKind, display_text
 from obsidian_agent.offline.note_set import ACTIVE, InvalidValue, NoteSet, Term, without_templates
@@ -44,6 +44,9 @@ from obsidian_agent.offline.words import (
     tokens,
     words,
 )
+from obsidian_agent.vault.markdown.lines import read_item
+from obsidian_agent.vault.paths.path import PathUse, parse
+from obsidian_agent.vault.text import decode
 
 _NAMES: Final[Mapping[str, tuple[NameKind, ...]]] = {
     **dict.fromkeys(("note", "template"), ("note", "alias")),
@@ -64,6 +67,14 @@ _TEXT_KINDS: Final = frozenset(
 _PHRASE_KINDS: Final = _TEXT_KINDS | {"tag", "tags", "property"}
 """The kinds of inputs that accept a phrase without quotes."""
 _PROSE: Final = ("text", "list")
+ITEMS: Final = "items"
+"""The input that makes an item of each line of a text."""
+_COMMA: Final = unicode_expression(r"\s*,\s+|[，、]\s*")
+_LAST_AND: Final = unicode_expression(
+    r"(?i)^(?:and|und|et|e|ed|y|i|и)\s+|\s+(?:and|und|et|e|ed|y|i|и|&)\s+|(?<=\S)(?:[和と]|[와과]\s)"
+)
+_MAX_ITEM_WORDS: Final = 4
+_OF_LISTS: Final = frozenset({"list", "bullet"})
 _SEVERAL: Final = ("list", "names")
 _KIND_CUES: Final[Mapping[str, frozenset[str]]] = {
     **{noun: frozenset({noun}) for noun in ("tag", "folder", "property", "heading")},
@@ -283,6 +294,7 @@ class Filling:
                 self.values[spec.name] = value
         self._guess()
         self._give_up_pair()
+        self._itemize()
         self._narrow()
         if "vault.delete" in self.recipe.tools:
             self.values = {
@@ -858,9 +870,41 @@ class Filling:
         before = self.parsed.tokens[number - 1]
         gap = self.parsed.bare[before.end : word.start]
         is_inside = (is_first and spec.kind == "value") or (
-            not is_first and spec.kind in _SEVERAL and gap.strip() == ","
+            not is_first and self._is_several(spec) and gap.strip() == ","
         )
         return not is_inside and bool(END.search(gap))
+
+    def _is_several(self, spec: Input) -> bool:
+        """Return True for an input that may be a list of things: “milk, eggs and bread”."""
+        return spec.kind in _SEVERAL or (spec.kind == "text" and ITEMS in self.recipe.inputs)
+
+    def _itemize(self) -> None:
+        """Make an item of each thing of a list without quotes."""
+        phrase = self.guesses.get("text")
+        if phrase is None or ITEMS not in self.recipe.inputs or ITEMS in self.values:
+            return
+        items = [part.strip() for part in _COMMA.split(phrase.text)]
+        # The last two things, or the only two, have “and” between them.
+        items[-1:] = [part.strip() for part in _LAST_AND.split(items[-1], maxsplit=1)]
+        items = [item for item in items if item]
+        is_short = all(len(item.split()) <= _MAX_ITEM_WORDS for item in items)
+        if len(items) > 1 and is_short and self._is_for_list():
+            self.values |= {"text": "\n".join(items), ITEMS: "lines"}
+
+    def _is_for_list(self) -> bool:
+        """Return True if the sentence speaks of a list or items, or its only note has a list."""
+        if any(word.senses & _OF_LISTS for word in self.parsed.tokens):
+            return True
+        described, around = self.values.get("notes"), self.parsed.around
+        terms = described.terms if isinstance(described, NoteSet) else ()
+        if [term.key for term in terms] != ["note"]:
+            return False
+        note = around.active_file if terms[0].value == ACTIVE else terms[0].value
+        try:
+            content = decode(around.view.read(parse(note or "", PathUse.READ)), note or "")
+        except VaultError:
+            return False
+        return any(read_item(line.strip()) for line in content.splitlines())
 
     def _introduces(self, number: int, spec: Input, ends: Collection[str]) -> bool:
         """Return True for a word between a preposition and a name: “a folder called”."""

@@ -86,8 +86,9 @@ def _words(
             return note_name(value) if is_beside else value.removesuffix(".md")
         case str() if spec.kind == "newNote":
             return value.removesuffix(".md")
-        case str() if len(value) > _MAX_VALUE:
-            return f"{value[: _MAX_VALUE - 1]}…"
+        case str():
+            text = ", ".join(filter(None, value.splitlines()))
+            return text if len(text) <= _MAX_VALUE else f"{text[: _MAX_VALUE - 1]}…"
         case _:
             return value
 

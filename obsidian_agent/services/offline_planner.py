@@ -28,6 +28,7 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.offline.check import PASTED, doubts, value_doubts
+from obsidian_agent.offline.filling import ITEMS
 from obsidian_agent.offline.names import Surroundings, VaultNames
 from obsidian_agent.offline.note_set import ACTIVE, InvalidValue, NoteSet, Term
 from obsidian_agent.offline.reader import ExampleMatch, match_examples
@@ -364,6 +365,7 @@ class OfflineTurn(Struct, frozen=True, dict=True):
             if not ranked[1:]:
                 ranked += ((other, suggestion) for other in self._with_other_kind(suggestion))
                 ranked += ((other, suggestion) for other in self._with_every_note(suggestion))
+                ranked += ((other, suggestion) for other in self._with_one_text(suggestion))
             if not candidate.missing and not self._deletes(suggestion.recipe):
                 ranked += ((other, suggestion) for other in self._with_fewer_terms(suggestion))
         # Such a word may say what else is meant: “delete the empty lines of this note”.
@@ -423,6 +425,13 @@ class OfflineTurn(Struct, frozen=True, dict=True):
                     terms = tuple(new if one is term else one for one in described.terms)
                     values = {**suggestion.values, name: NoteSet(terms)}
                     yield self._candidate(suggestion.recipe, values, suggestion)
+
+    def _with_one_text(self, suggestion: RecipeSuggestion) -> Iterator[Candidate]:
+        """Yield the candidate with the whole text of one whose text is read as several items."""
+        if suggestion.values.get(ITEMS) == "lines" and "text" in suggestion.guesses:
+            values = {key: value for key, value in suggestion.values.items() if key != ITEMS}
+            values["text"] = suggestion.guesses["text"]
+            yield self._candidate(suggestion.recipe, values, suggestion)
 
     def _with_every_note(self, suggestion: RecipeSuggestion) -> Iterator[Candidate]:
         """Yield the candidate for all notes of one that takes the open note without a word."""

@@ -279,10 +279,10 @@ class AddLinesInput(ToolModel):
         "by default in the whole note.",
     )
     at: Literal["end", "start"] = "end"
-    as_item: bool | Literal["pure"] = Field(
+    as_item: bool | Literal["pure", "lines"] = Field(
         default=False,
         description="true: text without a marker becomes a list item if it joins a list; "
-        "pure: only if the section or note is one list.",
+        "pure: only if the section or note is one list; lines: each line becomes an item.",
     )
 
     @model_validator(mode="after")
@@ -314,6 +314,10 @@ def _add(text: str, content: str, heading: str | None, args: AddLinesInput) -> t
     numbers = section_lines(text, heading)
     content = content.replace("\r\n", "\n").rstrip("\n")
     neighbour = _neighbour(blocks, numbers, last=args.at == "end")
+    if args.as_item == "lines":
+        marks = _outer_marks(blocks, numbers)
+        box = "[ ] " if marks and all(mark.box for mark in marks) else ""
+        content = "\n".join(f"- {box}{line}" for line in content.split("\n") if line.strip())
     as_item = args.as_item is True or (
         args.as_item == "pure" and "\n" not in content and _is_list(blocks, numbers)
     )

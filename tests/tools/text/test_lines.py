@@ -75,6 +75,21 @@ def test_text_becomes_an_item_where_all_is_one_list(bench, note, args, after):
     assert vault.text("a.md") == after
 
 
+@pytest.mark.parametrize(
+    ("note", "after"),
+    [
+        ("- a\n", "- a\n- x\n- y\n"),
+        ("- [ ] a\n- [x] b\n", "- [ ] a\n- [x] b\n- [ ] x\n- [ ] y\n"),
+        ("1. a\n", "1. a\n2. x\n3. y\n"),
+        ("text\n", "text\n- x\n- y\n"),
+    ],
+)
+def test_each_line_becomes_an_item(bench, note, after):
+    vault = bench({"a.md": note})
+    vault.run("vault.addLines", path="a.md", content="x\ny", asItem="lines")
+    assert vault.text("a.md") == after
+
+
 NOTE = (
     "---\nbooks: 1\n---\n# Inbox about books\n\nReturn the books.\n\n- [ ] library books #errand\n\t- by Friday\n- call\n\n"
     "1. a\n2. b\n3. c\n\n| Herb | Sow |\n|---|---|\n| Basil | April |\n| Mint | any |\n\n```\nbooks\n```\n"
