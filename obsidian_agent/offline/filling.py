@@ -18,7 +18,7 @@ from obsidian_agent.errors import ObsidianAgentError, VaultError
 from obsidian_agent.expression import unicode_expression
 from obsidian_agent.offline.names import Name, NameKind, display_text
 from obsidian_agent.offline.note_set import ACTIVE, InvalidValue, NoteSet, Term, without_templates
-from obsidian_agent.offline.recipe import SLOT, Input, Recipe
+from obsidian_agent.offline.recipe import ITEMS, SLOT, Input, Recipe
 from obsidian_agent.offline.sentence import (
     NO_NOTES,
     NOUNS,
@@ -28,7 +28,7 @@ from obsidian_agent.offline.sentence import (
     cue_before,
     is_within,
 )
-from obsidian_agent.offline.values import names_of, read
+from obsidian_agent.offline.values import names_of, read, without_unit
 from obsidian_agent.offline.words import (
     END,
     FUNCTION_WORDS,
@@ -67,8 +67,6 @@ _TEXT_KINDS: Final = frozenset(
 _PHRASE_KINDS: Final = _TEXT_KINDS | {"tag", "tags", "property"}
 """The kinds of inputs that accept a phrase without quotes."""
 _PROSE: Final = ("text", "list")
-ITEMS: Final = "items"
-"""The input that makes an item of each line of a text."""
 _COMMA: Final = unicode_expression(r"\s*,\s+|[，、]\s*")
 _LAST_AND: Final = unicode_expression(
     r"(?i)^(?:and|und|et|e|ed|y|i|и)\s+|\s+(?:and|und|et|e|ed|y|i|и|&)\s+|(?<=\S)(?:[和と]|[와과]\s)"
@@ -770,8 +768,11 @@ class Filling:
         if (inside and not content) or is_series or is_known or is_day or is_noun:
             return False
         others = self.recipe.defaults | self.values
+        text = phrase.text
+        if spec.kind == "value":
+            text = without_unit(text, others.get(spec.of or ""), self.parsed.around.names)
         try:
-            self.values[spec.name] = read(spec, phrase.text, self.parsed.around, others)
+            self.values[spec.name] = read(spec, text, self.parsed.around, others)
         except InvalidValue:
             return False
         self.guesses[spec.name] = phrase

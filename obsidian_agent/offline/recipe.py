@@ -70,6 +70,9 @@ MAX_EXAMPLES: Final = 6
 MAX_SUGGESTIONS: Final = 3
 """The number of recipes among which the user chooses."""
 
+ITEMS: Final = "items"
+"""The input that makes an item of each line of a text."""
+
 SLOT: Final = re.compile(r"\{([A-Za-z][A-Za-z0-9_]*)(?:\.([A-Za-z]+))?\}")
 """A slot of an example: `{name}` is an input, `{notes.tag}` a field of a description of notes."""
 

@@ -9,11 +9,12 @@ import json
 from collections.abc import Mapping
 from datetime import date
 from typing import Any, Final
+from unicodedata import numeric
 
 from obsidian_agent.errors import PlanError, Problem, VaultError
 from obsidian_agent.expression import expression, unicode_expression
 from obsidian_agent.offline import note_set
-from obsidian_agent.offline.names import NameKind, Surroundings, folder_exists, key_of
+from obsidian_agent.offline.names import NameKind, Surroundings, VaultNames, folder_exists, key_of
 from obsidian_agent.offline.note_set import (
     ACTIVE,
     EVERYTHING,
@@ -64,6 +65,9 @@ _LAST_AND: Final = unicode_expression(r",?\s+(?:and|und|et|y|e|a|и)\s+(?=[^,]*$
 MAX_SERIES: Final = 400
 """Names of a series that is counted."""
 _NO_NOTE: Final = "No note is open. Enter the name of a note."
+_WITH_UNIT: Final = unicode_expression(
+    r"(?:(?P<digits>\d+(?:\.\d+)?)\s?|(?P<han>[一二三四五六七八九十百千]+))\p{L}+"
+)
 _LINK: Final = expression(r"\[\[([^\[\]|#]+)\]\]")
 _ESCAPED: Final = expression(r"\\(.)")
 _DATE: Final = expression(r"(?:\[\[)?\d{4}-\d{2}-\d{2}")
@@ -162,6 +166,29 @@ def names_of(text: str) -> str | list[str]:
     if named:
         return named[0]
     return _LAST_AND.sub(",", text) if "," in text else text
+
+
+def without_unit(text: str, name: str | None, names: VaultNames) -> str:
+    """Return a number without the unit behind it, if a property has only numbers: “4 people”."""
+    values = names.properties.get(name or "", {}).values()
+    are_numbers = all(isinstance(value, int | float) for value in values)
+    match = _WITH_UNIT.fullmatch(text.strip())
+    if not values or not are_numbers or any(isinstance(value, bool) for value in values):
+        return text
+    if match is None:
+        return text
+    return match["digits"] or str(_han_number(match["han"]))
+
+
+def _han_number(text: str) -> int:
+    """Return the number in Chinese numerals: 三百五."""
+    total, digit = 0, 0
+    for value in (int(numeric(character)) for character in text):
+        if value < 10:
+            digit = value
+        else:
+            total, digit = total + (digit or 1) * value, 0
+    return total + digit
 
 
 def _date(spec: Input, text: str, around: Surroundings) -> Any:

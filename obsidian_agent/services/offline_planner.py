@@ -28,11 +28,10 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.offline.check import PASTED, doubts, value_doubts
-from obsidian_agent.offline.filling import ITEMS
 from obsidian_agent.offline.names import Surroundings, VaultNames
 from obsidian_agent.offline.note_set import ACTIVE, InvalidValue, NoteSet, Term
 from obsidian_agent.offline.reader import ExampleMatch, match_examples
-from obsidian_agent.offline.recipe import MAX_SUGGESTIONS, SLOT, Input, Recipe, packaged
+from obsidian_agent.offline.recipe import ITEMS, MAX_SUGGESTIONS, SLOT, Input, Recipe, packaged
 from obsidian_agent.offline.recipe_plan import fill
 from obsidian_agent.offline.values import (
     BLANK_VALUES,
