@@ -49,6 +49,8 @@ _COMMON: Final = 10
 """A piece that more notes share is boilerplate."""
 _MISSPELLED: Final = 75
 """The likeness, of at most 100, of a word and another spelling of it."""
+_SHARED: Final = 4
+"""Of so many pieces of a text, its versions have at least one."""
 _MIN_SHARED: Final = 4
 """Pieces in common from which on notes of any names may be versions of one text."""
 _FEW: Final = 1 / 3
@@ -127,6 +129,8 @@ class Digests:
                 # A pair is compared once, at the first piece that both have.
                 both = set(one.sketch).intersection(other.sketch)
                 if piece != min(both & notes_of.keys()) or one.body == other.body:
+                    continue
+                if len(both) * _SHARED < min(len(one.sketch), len(other.sketch)):
                     continue
                 share = _overlap(bag(first), bag(second))
                 has_lines = len(both) >= _MIN_SHARED and self._differ_in_few_lines(first, second)

@@ -14,7 +14,7 @@ from obsidian_agent.health.names import has_placeholder
 from obsidian_agent.health.notes import writing
 from obsidian_agent.health.survey import VaultSurvey
 from obsidian_agent.vault.index.digest import HAS_LINKS_IN_ROWS
-from obsidian_agent.vault.links.graph import links_where, means_note, unresolved_name
+from obsidian_agent.vault.links.graph import links_to, means_note, unresolved_name
 from obsidian_agent.vault.links.resolve import file_name, link_key, target_name
 from obsidian_agent.vault.links.spelling import folder_fits, spelling_key
 from obsidian_agent.vault.markdown.note import links_in
@@ -101,7 +101,7 @@ def _lost_links(survey: VaultSurvey) -> Iterator[LostLink]:
         if isinstance(data, Problem):
             continue
         lost: dict[str, LostLink] = {}
-        for link in links_where(source, data, targets.__contains__):
+        for link in links_to(source, data, targets):
             name = unresolved_name(link.target)
             lost.setdefault(link_key(name), LostLink(source, name, link))
         yield from lost.values()
@@ -265,6 +265,6 @@ def _first_lines(survey: VaultSurvey, source: VaultPath, targets: Set[str]) -> d
     if not isinstance(data, bytes):
         return {}
     lines: dict[str, int] = {}
-    for link in links_where(source, data, targets.__contains__):
+    for link in links_to(source, data, targets):
         lines.setdefault(link.target, link.line)
     return lines

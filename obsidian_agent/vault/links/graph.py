@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -74,6 +74,13 @@ def links_where(path: VaultPath, data: bytes, matches: Callable[[str], bool]) ->
     if path.is_note:
         return scan.links_where(data, matches)
     return tuple(link for link in links_of(path, data) if matches(link.target))
+
+
+def links_to(path: VaultPath, data: bytes, targets: Collection[str]) -> tuple[Link, ...]:
+    """Return the links with some targets, each of which is known to be one of the file."""
+    if path.is_note:
+        return scan.links_to(data, targets)
+    return links_where(path, data, targets.__contains__)
 
 
 def unresolved_name(target: str) -> str:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from obsidian_agent.vault.markdown.model import ScannedNote
 from obsidian_agent.vault.markdown.note import (
     links_in,
+    links_to,
     links_where,
     names_in,
     names_of,
@@ -273,6 +274,8 @@ def test_the_names_alone_are_the_same_names(text: str) -> None:
         assert links_where(data, wanted.__contains__) == tuple(
             link for link in links_in(data) if link.target in wanted
         )
+        known = wanted & {link.target for link in links_in(data)}
+        assert links_to(data, known) == links_where(data, known.__contains__)
 
 
 def _quotes(data: bytes, note: ScannedNote) -> None:
