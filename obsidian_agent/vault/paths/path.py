@@ -145,7 +145,8 @@ class VaultPath:
     def stem(self) -> str:
         """The name without the extension."""
         name = self.name
-        ext = rules.extension(name)
+        # Most files are notes.
+        ext = ".md" if name[-3:] == ".md" and name[-4:-3] not in "." else rules.extension(name)
         return name[: -len(ext)] if ext else name
 
     @property
