@@ -45,7 +45,10 @@ def _ended_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
         data = survey.index.text(note)
         if isinstance(data, Problem):
             continue
-        pipes = [match for match in _PIPED.finditer(data) if _is_below_row(data, match.start())]
+        row = 0 if data.startswith(b"|") else max(data.find(b"\n|"), 0)
+        pipes = [
+            match for match in _PIPED.finditer(data, row) if _is_below_row(data, match.start())
+        ]
         if not pipes:
             continue
         known = {link.start for link in links_in(data)}
