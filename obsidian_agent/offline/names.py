@@ -32,6 +32,9 @@ _MISSPELLED: Final[frozenset[NameKind]] = frozenset({"note", "folder", "tag", "p
 _MIN_SPELLED: Final = 5
 """Letters of a name that may be misspelled."""
 _DIGITS: Final = expression(r"\d")
+_START: Final = 4
+"""The first letters that all forms of a word have."""
+_NUMBERED: Final = expression(r"\d+[\s._-]+(.+)")
 _WORDS: Final = expression(r"\w+")
 _LINK: Final = expression(r"\s*\[\[([^\[\]\n|#]+)(?:[|#][^\[\]\n]*)?\]\]\s*")
 
@@ -111,6 +114,40 @@ class VaultNames(Struct, dict=True):
         paths = self._paths_by_word.get(key.partition(" ")[0], ())
         having = [path for path in paths if f" {key} " in f" {_word_key(path.stem)} "]
         return (Name("note", having[0].text),) if len(having) == 1 else ()
+
+    def holding(self, spoken: Sequence[str]) -> tuple[Name, ...]:
+        """Return the only note in whose name all these words are, in any order and form."""
+        paths: set[VaultPath] | None = None
+        for word in spoken:
+            key = _word_key(word)
+            forms = _forms(key)
+            same = {
+                path
+                for other, having in self._words_by_start.get(key[:_START], {}).items()
+                if other == key or not forms.isdisjoint(_forms(other))
+                for path in having
+            }
+            paths = same if paths is None else paths & same
+        return (Name("note", paths.pop().text),) if paths and len(paths) == 1 else ()
+
+    @cached_property
+    def _words_by_start(self) -> Mapping[str, Mapping[str, Sequence[VaultPath]]]:
+        """The words in the names of notes, each with the notes, by their first letters."""
+        by_start: dict[str, dict[str, Sequence[VaultPath]]] = {}
+        for word, paths in self._paths_by_word.items():
+            by_start.setdefault(word[:_START], {})[word] = paths
+        return by_start
+
+    def unnumbered(self, text: str) -> tuple[Name, ...]:
+        """Return the only folder whose name is a text behind a number: “4 Archive”."""
+        key = key_of(text)
+        same = [
+            folder
+            for folder in self.folders
+            if (numbered := _NUMBERED.fullmatch(folder.rpartition("/")[2]))
+            and key_of(numbered[1]) == key
+        ]
+        return (Name("folder", same[0]),) if len(same) == 1 else ()
 
     def near(self, words: str) -> tuple[Name, ...]:
         """Return the names of the only spelling that is like some words.

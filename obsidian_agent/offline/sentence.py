@@ -309,6 +309,7 @@ class Sentence(Struct, frozen=True, dict=True):
                 matches.append(match)
         for match in self._misspelled(matches):
             matches = [one for one in matches if not is_within(one, [match])] + [match]
+        matches += self._partial(matches)
         return tuple(sorted(matches, key=lambda match: match.start))
 
     def _misspelled(self, known: Sequence[NameMatch]) -> Iterator[NameMatch]:
@@ -334,6 +335,47 @@ class Sentence(Struct, frozen=True, dict=True):
                 if near := self.around.names.near(text):
                     reached = last.end
                     yield NameMatch(first.start, last.end, str(near[0].value), near, near=True)
+                    break
+
+    def _partial(self, known: Sequence[NameMatch]) -> Iterator[NameMatch]:
+        """Yield words by which only one note, or a numbered folder, is meant, longest first.
+
+        One word is enough behind an article or a preposition, if no other note is named. A name
+        that is new is no part of another.
+        """
+        spoken, names = list(tokens(self.bare[:MAX_READ])), self.around.names
+        senses = frozenset[str]().union(*(word.senses for word in spoken))
+        others, reached = (*known, *self.days, *self.assurances), 0
+        is_named = any(match.of_kinds("note") for match in known)
+        for number, first in enumerate(spoken):
+            before = spoken[number - 1] if number else None
+            if first.is_small or before is None or first.start < reached:
+                continue
+            for size in range(_MAX_PART_WORDS, 0, -1):
+                run = spoken[number : number + size]
+                text = self.bare[first.start : run[-1].end]
+                content = [word for word in run if not word.is_small]
+                is_free = not any(is_within(word, others) for word in run)
+                if not is_free or run[-1].is_small or END.search(text) or JOINED.search(text):
+                    continue
+                rare = [
+                    word
+                    for word in content
+                    if len(word.senses) == 1 and word.text not in self.common
+                ]
+                is_single = len(run) == 1
+                is_code = not is_single and " " not in text  # “EXP-03”
+                is_cued = before.is_small and len(first.text) >= _MIN_INFLECTED and not is_named
+                is_noun = text[:1].isupper() or names.count_with(text) == 1
+                is_cued = is_cued and is_noun and before.text not in _AND
+                is_menu = is_single and first.text in self.common
+                meant = names.unnumbered(text) if before.is_small and not is_menu else ()
+                is_new = senses & {"creat", "call"} or (before.senses & _TO and "renam" in senses)
+                if not (meant or is_new or is_code) and rare and (not is_single or is_cued):
+                    meant = names.holding([word.text for word in content])
+                if meant:
+                    reached = run[-1].end
+                    yield NameMatch(first.start, reached, str(meant[0].value), meant, near=True)
                     break
 
     def _daily_notes(self) -> Iterator[NameMatch]:

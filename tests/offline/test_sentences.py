@@ -144,6 +144,25 @@ def test_empty_properties_are_those_of_the_note(make_vault: MakeVault) -> None:
     assert event.candidates[0].title == "Remove cover, source from this note"
 
 
+@pytest.mark.parametrize(
+    ("sentence", "value"),
+    [
+        ("set status of the harbour review to read", "Texts/Quarterly review of a harbour.md"),
+        ("поставь статус готово для ремонта кухни", "Ремонт кухни.md"),
+        ("move Pond to the archive", "4 Archive"),
+    ],
+)
+def test_a_name_by_some_of_its_words_is_marked(
+    make_vault: MakeVault, sentence: str, value: str
+) -> None:
+    paths = ("Texts/Quarterly review of a harbour.md", "Ремонт кухни.md", "Pond.md")
+    files: dict[str, str | bytes] = dict.fromkeys(paths, "---\nstatus: a\nстатус: b\n---\n")
+    event = Desk(make_vault({**files, "4 Archive/Old.md": ""})).decide(sentence)
+    assert isinstance(event, NeedsInput)
+    assert any(value in text for text in event.candidates[0].values.values())
+    assert event.candidates[0].guesses
+
+
 def test_a_delete_is_offered_with_its_count(make_vault: MakeVault) -> None:
     vault = make_vault({"Old/A.md": "", "Old/B.md": "#x", "Old/C.md": ""})
     event = Desk(vault).decide("Please delete the notes in Old without tags")
