@@ -66,11 +66,11 @@ class NamedFiles(Struct, frozen=True, kw_only=True, dict=True):
         ]
         if len(unnamed) > MAX_LISTED_FILES:
             count, first = len(unnamed), unnamed[0]
-            detail = f"The instruction does not name {count} changed files, such as {first}."
+            detail = f"Your message does not mention {count} of the changed files, such as {first}."
             yield Flag("notNamed", detail)
             return
         for path in unnamed:
-            yield Flag("notNamed", "The instruction does not name it.", path.text)
+            yield Flag("notNamed", "Your message does not mention this file.", path.text)
 
     def _steps_of(self, change_set: ChangeSet) -> dict[str, set[str]]:
         """Return the steps that change each path of the vault."""

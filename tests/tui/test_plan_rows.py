@@ -67,7 +67,7 @@ def test_problems_come_first_and_deletions_lead_the_files() -> None:
 
 def test_remarks_of_one_kind_are_one_line_until_it_is_opened() -> None:
     flags = tuple(
-        Flag("notNamed", "The instruction does not name it.", f"{n}.md") for n in range(5)
+        Flag("notNamed", "Your message does not mention this file.", f"{n}.md") for n in range(5)
     )
     warnings = tuple(Problem("X", f"Warning {number}.") for number in range(50))
     preview = preview_of(plan_of(assumptions=[]), ALL, warnings=warnings, flags=flags)
