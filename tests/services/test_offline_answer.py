@@ -254,6 +254,10 @@ QUESTIONS = [
         "was ist nächste Woche fällig?",
         "1 open task in all notes due from 2026-03-16 due before 2026-03-23:",
     ),
+    (
+        "how many unchecked items are there, due before April?",
+        "2 open tasks in all notes due before 2026-04-01:",
+    ),
     ("que faut-il faire avant avril ? tâches", "2 open tasks in all notes due before 2026-04-01:"),
     ("when did we last play Tin Roof?", "Latest date of notes that link to Tin Roof: 2026-02-07"),
     (
