@@ -271,7 +271,7 @@ async def test_what_is_left_out_can_be_taken_in_again(
         await app.settle()
         assert sum(row.lstrip().startswith("○") for row in listed(app)) == 3
         assert "37 renamed" in app.plan_head()
-        await go_to(app, "40 notes   Uni/archive/")
+        await go_to(app, "40 notes   3 left out  Uni/archive/")
         await app.press("space")
         await app.until(lambda: any("40 left out" in row for row in listed(app)))
         assert "renamed" not in app.plan_head()

@@ -106,8 +106,8 @@ def _draw_group(row: GroupRow) -> Content:
         (f"{_FOLDS[row.is_open]} ", "$quiet"),
         (f"{ROW_WORDS[group.kind]:<7}", KIND_STYLES[group.kind]),
         (f"{counted_files(group.changes):<11}", "bold $foreground"),
+        (f"{row.left_out:,} left out  " if row.left_out else "", "$warning"),
         *group.label,
-        (f"  {row.left_out:,} left out" if row.left_out else "", "$warning"),
     )
 
 
