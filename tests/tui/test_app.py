@@ -346,7 +346,7 @@ async def test_a_file_of_the_result_opens_in_the_note_pane() -> None:
     async with driving() as app:
         await app.planned()
         await app.press("a")
-        await app.press("down", "v")
+        await app.press("end", "right", "down", "v")
         assert app.panes.note.path == "Projects/Attic.md"
         assert "Status: open" in app.screen()
 
@@ -454,7 +454,7 @@ async def test_a_run_that_was_undone_is_redone_from_its_result() -> None:
         await app.press("y")
         rows = app.main.query_one(ResultList).entries
         assert rows, "nothing to open"
-        assert all(row.word == "step" and row.path is None for row in rows)
+        assert all(row.word == "step" and not row.files for row in rows)
         assert app.files == FRUIT
         assert "Redo" in app.screen()
         await app.press("y")

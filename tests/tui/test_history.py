@@ -13,10 +13,11 @@ from msgspec.structs import replace
 
 from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.journal.records import StepOutcome, UndoPoint
+from obsidian_agent.journal.undo import UndoConflict
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.plan.result import Instance
 from obsidian_agent.services.runs import Runs
-from obsidian_agent.tui.screens.conflicts import UndoPreview
+from obsidian_agent.tui.screens.conflicts import ConflictList, UndoPreview
 from obsidian_agent.tui.screens.dialogs import DiffScreen
 from obsidian_agent.tui.screens.history import History, HistoryList, name_day
 from obsidian_agent.tui.screens.undo import possible_points
@@ -228,16 +229,25 @@ def test_equal_changes_of_a_run_are_one_row_until_it_is_opened() -> None:
     ]
     moves = [RunFile(word="rename", text="x", paths=(f"Old/{n}.md", f"New/{n}.md")) for n in "abcd"]
     others = [RunFile(word="step", text=f"{n}") for n in "abcde"]
-    (equal, moved), rest = (
-        (rows := list(grouped_files([*edits, *moves, *others], ())))[:2],
-        rows[2:],
-    )
+    skipped = [RunFile(word="left out", text=f"{n}.md") for n in "fghi"]
+    equal, moved, *rest, left = grouped_files([*edits, *moves, *others, *skipped], ())
+    assert isinstance(left, RunGroup)
+    assert list(left.files) == skipped
     assert isinstance(equal, RunGroup)
     assert isinstance(moved, RunGroup)
     assert (equal.text, moved.text) == ("- x  + y", "Old/ → New/")
     assert (list(equal.files), list(moved.files), rest) == (edits, moves, others)
     opened = list(grouped_files(edits, {equal.key}))
     assert [row.text for row in opened] == ["- x  + y", "a.md", "b.md", "c.md", "d.md"]
+
+
+def test_the_preview_of_an_undo_folds_the_files_below_its_conflicts() -> None:
+    files = [RunFile(word="restore", text=f"In/{n}.md", paths=(f"In/{n}.md",)) for n in "abcd"]
+    listing = ConflictList([UndoConflict("In/e.md", "gone")], files)
+    assert [(row.word, row.text) for row in listing.entries] == [
+        ("keep mine", "In/e.md"),
+        ("restore", "in In/"),
+    ]
 
 
 async def test_a_run_that_is_undone_is_not_undone_again(tmp_path: Path) -> None:

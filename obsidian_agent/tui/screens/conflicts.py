@@ -14,12 +14,11 @@ from textual.widgets import Button, Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tui.bindings import binding, bindings, key_label
+from obsidian_agent.tui.bindings import bindings, key_label
 from obsidian_agent.tui.diff_lines import parse_diff
 from obsidian_agent.tui.screens.dialogs import Buttons, DiffScreen, Modal
 from obsidian_agent.tui.widgets.note import OutsideRequested
-from obsidian_agent.tui.widgets.row_list import VirtualList
-from obsidian_agent.tui.widgets.run import WORD_STYLES, ResultRow
+from obsidian_agent.tui.widgets.run_files import RunFile, RunFiles, RunGroup
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -71,43 +70,36 @@ class ConflictChoices(Struct, frozen=True):
     skip: frozenset[str]
 
 
-class ConflictList(VirtualList["UndoConflict | ResultRow"]):
-    """Files with conflicts, one a line, with the choice for each, and other rows."""
+class ConflictList(RunFiles):
+    """Files with conflicts, one a line, with the choice for each, and the files without."""
 
     DEFAULT_CSS = "ConflictList { height: auto; min-height: 2; }"
-    BINDINGS = [binding("list.choose", "Show diff")]
+    WORD_WIDTH = 14
 
-    def __init__(self, rows: Sequence[UndoConflict | ResultRow]) -> None:
-        super().__init__(rows)
+    def __init__(self, conflicts: Sequence[UndoConflict], files: Sequence[RunFile] = ()) -> None:
+        super().__init__()
+        self.conflicts = conflicts
         self.forced: frozenset[str] = frozenset()
+        self._files = files
+        self.rows = self._rows()
 
-    @property
-    def conflicts(self) -> list[UndoConflict]:
-        return [row for row in self.entries if not isinstance(row, ResultRow)]
+    def _rows(self) -> list[RunFile | RunGroup]:
+        return [*map(self._conflict_row, self.conflicts), *super()._rows()]
 
-    def draw_row(self, row: UndoConflict | ResultRow, width: int) -> Content:
-        if isinstance(row, ResultRow):
-            return Content.assemble(
-                (f" {row.word:<16}", WORD_STYLES[row.word]),
-                (terminal_text.shortened(row.text, 400), "$foreground"),
-            )
-        if not row.forcible:
-            choice = (" cannot restore  ", "$quiet")
-        elif row.path in self.forced:
-            choice = (" restore anyway  ", "$error")
-        else:
-            choice = (" keep mine       ", "$success")
-        return Content.assemble(
-            choice,
-            (terminal_text.shortened(row.path, 300), "$foreground"),
-            (f"  {terminal_text.shortened(row.reason, 200)}", "$quiet"),
+    def _conflict_row(self, conflict: UndoConflict) -> RunFile:
+        word = "restore anyway" if conflict.path in self.forced else "keep mine"
+        return RunFile(
+            word=word if conflict.forcible else "cannot restore",
+            text=conflict.path,
+            paths=(conflict.path,),
+            state=conflict.reason,
         )
 
     def force(self, paths: Collection[str], forced: bool) -> None:
         """Set whether files are restored anyway, as far as that is possible."""
         possible = {row.path for row in self.conflicts if row.forcible and row.path in paths}
         self.forced = self.forced | possible if forced else self.forced - possible
-        self.set_rows(self.rows)
+        self.set_rows(self._rows())
 
 
 class ConflictDialog(Modal[ConflictChoices]):
@@ -118,37 +110,38 @@ class ConflictDialog(Modal[ConflictChoices]):
     def __init__(
         self,
         title: str,
-        rows: Sequence[UndoConflict | ResultRow],
+        conflicts: Sequence[UndoConflict],
         load_diff: Callable[[str], str],
+        files: Sequence[RunFile] = (),
     ) -> None:
         super().__init__(title)
-        self._rows = rows
+        self._conflicts = conflicts
+        self._files = files
         self._load_diff = load_diff
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("choose", "choose_all"):
-            return any(not isinstance(row, ResultRow) for row in self._rows)
+            return bool(self._conflicts)
         return True
 
     def action_choose(self, what: str) -> None:
         listing = self.query_one(ConflictList)
-        row = listing.current
-        if row is not None and not isinstance(row, ResultRow):
-            listing.force({row.path}, what == "force")
+        if listing.path in {conflict.path for conflict in self._conflicts}:
+            listing.force({listing.path}, what == "force")
             listing.action_cursor(1)
 
     def action_choose_all(self, what: str) -> None:
         listing = self.query_one(ConflictList)
-        listing.force({row.path for row in listing.conflicts}, what == "force")
+        listing.force({conflict.path for conflict in self._conflicts}, what == "force")
 
     def action_outside(self) -> None:
-        row = self.query_one(ConflictList).current
-        if row is not None and row.path is not None:
-            self.post_message(OutsideRequested(row.path))
+        path = self.query_one(ConflictList).path
+        if path is not None:
+            self.post_message(OutsideRequested(path))
 
     def action_apply(self) -> None:
         listing = self.query_one(ConflictList)
-        paths = frozenset(conflict.path for conflict in listing.conflicts)
+        paths = frozenset(conflict.path for conflict in self._conflicts)
         self.dismiss(ConflictChoices(listing.forced, paths - listing.forced))
 
     def on_virtual_list_chosen(self, event: ConflictList.Chosen) -> None:
@@ -164,19 +157,20 @@ class UndoPreview(ConflictDialog):
     BINDINGS = [*bindings("conflicts", without=("conflicts.apply",)), *bindings("confirm")]
 
     def __init__(self, reversal: Reversal, planned: UndoResult, *, plan_waits: bool) -> None:
-        rows: list[UndoConflict | ResultRow] = [*planned.conflicts]
-        rows += [ResultRow("error", problem.message) for problem in planned.errors]
+        rows = [RunFile(word="error", text=problem.message) for problem in planned.errors]
         earlier = {new: old for old, new in planned.moved}
         moves = "move back" if reversal.verb == "Undo" else "rename"
         for path in planned.restored:
             if path in earlier:
-                rows.append(ResultRow(moves, f"{earlier[path]} → {path}", path))
+                pair = (earlier[path], path)
+                rows.append(RunFile(word=moves, text=" → ".join(pair), paths=pair))
             elif path in planned.folders:
-                rows.append(ResultRow("folder", path, path))
+                rows.append(RunFile(word="folder", text=path, paths=(path,)))
             else:
                 word = "remove" if path in planned.removed else "restore"
-                rows.append(ResultRow(word, path, path))
-        super().__init__(f"{reversal.verb} {reversal.subject}?", rows, reversal.diff)
+                rows.append(RunFile(word=word, text=path, paths=(path,)))
+        title = f"{reversal.verb} {reversal.subject}?"
+        super().__init__(title, planned.conflicts, reversal.diff, rows)
         self._reversal = reversal
         self._planned = planned
         self._plan_waits = plan_waits
@@ -200,7 +194,7 @@ class UndoPreview(ConflictDialog):
 
     def body(self) -> ComposeResult:
         yield Static(Content(terminal_text.block(self._text())), markup=False)
-        yield ConflictList(self._rows)
+        yield ConflictList(self._conflicts, self._files)
         yield Buttons(
             Button(Content("Cancel"), compact=True, id="no"),
             Button(Content(self._reversal.verb), compact=True, id="yes", variant="error"),
@@ -227,7 +221,7 @@ class Conflicts(ConflictDialog):
     def body(self) -> ComposeResult:
         key = key_label(self, "list.choose")
         self.hint = f"All other files were restored. {key} shows what restoring would change."
-        yield ConflictList(self._rows)
+        yield ConflictList(self._conflicts, self._files)
 
 
 async def show_diff(screen: Screen[Any], load: Callable[[str], str], path: str) -> None:

@@ -18,22 +18,26 @@ from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import binding, bindings
 from obsidian_agent.tui.diff_lines import parse_diff
-from obsidian_agent.tui.report_lines import describe_step
 from obsidian_agent.tui.screens.conflicts import HistoryRequest
 from obsidian_agent.tui.screens.dialogs import DiffScreen, Modal
 from obsidian_agent.tui.widgets.diff import Detail
 from obsidian_agent.tui.widgets.note import OutsideRequested
 from obsidian_agent.tui.widgets.prompt import LineEntry
 from obsidian_agent.tui.widgets.row_list import VirtualList
-from obsidian_agent.tui.widgets.run_files import RunFile, RunFiles, RunGroup
+from obsidian_agent.tui.widgets.run_files import (
+    RunFile,
+    RunFiles,
+    RunGroup,
+    rows_of_effects,
+    run_rows,
+)
 
 if TYPE_CHECKING:
     from textual.screen import Screen
 
     from obsidian_agent.agent.events import Effects
-    from obsidian_agent.journal.changes import RunChange
-    from obsidian_agent.journal.records import HistoryEntry, StepOutcome
-    from obsidian_agent.services.runs import Runs, ShownRun
+    from obsidian_agent.journal.records import HistoryEntry
+    from obsidian_agent.services.runs import Runs
     from obsidian_agent.tui.report_lines import Speaker
 
 
@@ -51,13 +55,6 @@ _STYLES = {
     "conflict": "$warning",
     "cancelled": "$warning",
     "partly undone": "$warning",
-}
-_WORDS = {
-    "create": "new",
-    "modify": "edit",
-    "delete": "delete",
-    "rename": "rename",
-    "mkdir": "folder",
 }
 _OUTCOME_STYLES = {"good": "$success", "bad": "$error"}
 
@@ -201,7 +198,7 @@ class History(Modal[None]):
             rows = await asyncio.to_thread(self._rows_of, entry, cancelled.is_set)
         except ObsidianAgentError as error:
             self.show_problem(error.problem().message)
-            rows = file_rows_of_effects(entry.effects)
+            rows = rows_of_effects(entry.effects)
         finally:
             cancelled.set()
         if self.is_attached and entry is self._entry:
@@ -245,11 +242,7 @@ class History(Modal[None]):
         if isinstance(event.list, HistoryList):
             self.query_one(RunFiles).focus()
             return
-        row = self.query_one(RunFiles).current
-        if isinstance(row, RunGroup):
-            self.query_one(RunFiles).toggle(row)
-        elif row is not None:
-            self.run_flow("open diff", partial(open_file_diff, self, row), exclusive=True)
+        self.run_flow("open diff", partial(open_file_diff, self, event.row), exclusive=True)
 
     # --- actions ----------------------------------------------------------------------------------
 
@@ -310,9 +303,9 @@ class History(Modal[None]):
         )
 
     def action_outside(self) -> None:
-        row = self.query_one(RunFiles).current
-        if row is not None and row.files:
-            self.post_message(OutsideRequested(row.files[0].paths[-1]))
+        path = self.query_one(RunFiles).path
+        if path is not None:
+            self.post_message(OutsideRequested(path))
 
     def action_filter(self) -> None:
         """Filter the list that has the focus."""
@@ -359,81 +352,6 @@ async def open_file_diff(screen: Screen[Any], row: RunFile) -> None:
         screen.app.push_screen(DiffScreen(row.text, diff))
     elif row.no_diff:
         screen.app.push_screen(DiffScreen(row.text, terminal_text.block(row.no_diff)))
-
-
-def run_rows(
-    run: ShownRun, steps: Sequence[StepOutcome], conflicts: dict[str, str]
-) -> list[RunFile]:
-    """Return the rows of a run: its files and commands, and its steps if some are not applied.
-
-    `conflicts` maps the paths that undo would skip to the reasons.
-    """
-    rows = []
-    if any(step.state not in ("applied", "no changes") for step in steps):
-        rows += [RunFile(word="step", text=describe_step(step)) for step in steps]
-    rows += [_file_row(change, diff, run.undone, conflicts) for change, diff in run.changes]
-    rows += _command_rows(run.entry.effects)
-    rows += [
-        RunFile(word="left out", text=text, no_diff="You left this out of the plan.")
-        for text in run.left_out
-    ]
-    return rows
-
-
-def _file_row(
-    change: RunChange, diff: str, undone: frozenset[str], conflicts: dict[str, str]
-) -> RunFile:
-    paths = tuple(path for path in (change.path, change.new_path) if path is not None)
-    state = "undone" if change.path in undone else ""
-    for path in paths:
-        if path in conflicts:
-            state = f"conflict: {conflicts[path]}"
-    text = " → ".join(paths)
-    if change.kind == "mkdir":
-        return RunFile(
-            word="folder", text=text, no_diff="A new folder. Undo removes it if it is empty."
-        )
-    no_diff = "The texts are no longer stored, or the file is not text."
-    if change.before is None and change.after is None:
-        no_diff = "The run did not change the text of this file."
-    lines = tuple(line for line in diff.split("\n")[2:] if line.startswith(("+", "-")))
-    added = sum(line.startswith("+") for line in lines)
-    return RunFile(
-        word=_WORDS[change.kind],
-        text=text,
-        paths=paths,
-        diff=diff,
-        no_diff=no_diff,
-        counts=(added, len(lines) - added) if diff else None,
-        edit=lines if change.kind == "modify" else (),
-        state=state,
-    )
-
-
-def _command_rows(effects: Effects) -> list[RunFile]:
-    return [
-        RunFile(
-            word="command",
-            text=name,
-            no_diff="A command of Obsidian. It cannot be undone.",
-            state="cannot be undone",
-        )
-        for name in effects.commands
-    ]
-
-
-def file_rows_of_effects(effects: Effects) -> list[RunFile]:
-    """Return the rows of a run whose diffs cannot be read."""
-    missing = "The history cannot be read here."
-    rows: list[tuple[str, tuple[str, ...]]] = [("delete", (path,)) for path in effects.deleted]
-    rows += [("rename", pair) for pair in effects.renamed]
-    rows += [("edit", (path,)) for path in effects.modified]
-    rows += [("new", (path,)) for path in effects.created]
-    files = [
-        RunFile(word=word, text=" → ".join(paths), paths=paths, no_diff=missing)
-        for word, paths in rows
-    ]
-    return [*files, *_command_rows(effects)]
 
 
 def _matches(entry: HistoryEntry, query: str) -> bool:

@@ -23,6 +23,7 @@ from obsidian_agent.tui.screens.conflicts import (
 from obsidian_agent.tui.screens.dialogs import ChoiceScreen
 from obsidian_agent.tui.screens.workspace import Workspace
 from obsidian_agent.tui.widgets.row_list import Choice
+from obsidian_agent.tui.widgets.run_files import run_rows
 
 if TYPE_CHECKING:
     from obsidian_agent.journal.records import StepOutcome, UndoPoint
@@ -177,7 +178,7 @@ class UndoActions(Workspace):
     @work(group="run diff", exclusive=True, exit_on_error=False)
     async def show_run_diff(self, run_id: str, path: str) -> None:
         """Show what a run changed in a file."""
-        from obsidian_agent.tui.screens.history import open_file_diff, run_rows
+        from obsidian_agent.tui.screens.history import open_file_diff
 
         run = await asyncio.to_thread(self.session.runs.show, run_id)
         for row in run_rows(run, (), {}):

@@ -19,6 +19,7 @@ from obsidian_agent.tui.turn.controller import PlanSource, TurnController
 from obsidian_agent.tui.turn.thread import CurrentThread
 from obsidian_agent.tui.widgets.panes import Panes
 from obsidian_agent.tui.widgets.plan import ChangeReader
+from obsidian_agent.tui.widgets.run_files import run_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -272,6 +273,14 @@ class Workspace(Screen[None]):
             self.panes.work.result.show(result)
             self.panes.work.show("result")
             self.focus_work()
+            if result.run_id is not None:
+                self._read_files(result.run_id)
+
+    @work(group="run files", exclusive=True, exit_on_error=False)
+    async def _read_files(self, run_id: str) -> None:
+        run = await asyncio.to_thread(self.session.runs.show, run_id)
+        rows = await asyncio.to_thread(run_rows, run, (), {})
+        self.panes.work.result.show_files(run_id, rows)
 
     def preview_plan(
         self,

@@ -16,12 +16,19 @@ from textual.widgets import ProgressBar, Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.tui.bindings import bindings, key_label
-from obsidian_agent.tui.change_groups import kinds_of, path_parts
-from obsidian_agent.tui.report_lines import describe_step
+from obsidian_agent.tui.change_groups import kinds_of
 from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
 from obsidian_agent.tui.widgets.plan import PlanPane
 from obsidian_agent.tui.widgets.plan_list import ROW_WORDS
 from obsidian_agent.tui.widgets.row_list import VirtualList
+from obsidian_agent.tui.widgets.run_files import (
+    FOLD_KEYS,
+    RunFile,
+    RunFiles,
+    rows_of_effects,
+    step_rows,
+    step_rows_unless_applied,
+)
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import (
@@ -61,23 +68,6 @@ _HEADS = {
 }
 _UNDONE = ("↶ Undone", "$secondary")
 _PARTLY_UNDONE = ("↶ Partly undone", "$warning")
-WORD_STYLES = {
-    "step": "$primary",
-    "pending": "$warning",
-    "changed": "$warning",
-    "restore": "$success",
-    "move back": "$secondary",
-    "remove": "$error",
-    "new": "$success",
-    "edit": "$warning",
-    "delete": "$error",
-    "rename": "$secondary",
-    "folder": "$success",
-    "command": "$secondary",
-    "left out": "$quiet",
-    "error": "$error",
-    "warning": "$warning",
-}
 
 
 class LogRow(Struct, frozen=True):
@@ -277,32 +267,11 @@ def _clock(seconds: float) -> str:
     return f"{minutes}:{rest:02d}"
 
 
-class ResultRow(Struct, frozen=True):
-    """A problem, step, changed file or remaining change.
-
-    Enter opens `path`, or shows the `whole` text.
-    """
-
-    word: str
-    text: str
-    path: str | None = None
-    whole: str = ""
-    old_path: str | None = None
-    """The path of a renamed file before the run."""
-
-
-class ResultList(VirtualList[ResultRow], inherit_bindings=False):
-    """The list of problems, steps and files of a result."""
+class ResultList(RunFiles, inherit_bindings=False):
+    """The problems, steps and files of a result."""
 
     BINDING_GROUP_TITLE = "Result"
-    BINDINGS = bindings("list", without=("list.previous", "list.top"))
-
-    def draw_row(self, row: ResultRow, width: int) -> Content:
-        head = Content.styled(f" {row.word:<8}", WORD_STYLES[row.word])
-        if row.path is None:
-            return head + Content.styled(terminal_text.shortened(row.text, 400), "$foreground")
-        old, new = (row.path, None) if row.old_path is None else (row.old_path, row.path)
-        return Content.assemble(head, *path_parts(old, new, width - head.cell_length))
+    BINDINGS = [*bindings("list", without=("list.previous", "list.top")), *FOLD_KEYS]
 
 
 class ResultPane(Vertical):
@@ -336,6 +305,8 @@ class ResultPane(Vertical):
     def __init__(self) -> None:
         super().__init__(id="result")
         self.result: ExecutionResult | None = None
+        self._files: Sequence[RunFile] = ()
+        self._steps: Sequence[StepOutcome] = ()
         self._is_undone = False
 
     def compose(self) -> ComposeResult:
@@ -345,30 +316,39 @@ class ResultPane(Vertical):
 
     def show(self, result: ExecutionResult) -> None:
         """Show the result of a run."""
-        from obsidian_agent.agent.result_text import describe_result
+        self.result, self._files = result, rows_of_effects(result.effects)
+        listing = self.query_one(ResultList)
+        listing.clear()
+        self.update_steps(result.steps)
+        listing.action_first()
 
-        self.result, self._is_undone = result, False
-        word, style = _HEADS[result.status]
-        problems = [_problem_row("error", problem) for problem in result.errors]
-        problems += [_problem_row("warning", problem) for problem in result.warnings]
-        self._draw(
-            (word, style),
-            describe_result(result),
-            [
-                *problems,
-                *_step_rows_unless_applied(result.steps),
-                *_remaining_rows(result.remaining),
-                *file_rows(result.effects),
-            ],
-        )
+    def show_files(self, run_id: str, files: Sequence[RunFile]) -> None:
+        """Show the files of the run with what it changed in them, once that is read."""
+        if self.result is not None and self.result.run_id == run_id:
+            self._files = files
+            self.update_steps(self._steps)
 
     def update_steps(self, steps: Sequence[StepOutcome]) -> None:
         """Show the state of the run after an undo or redo, from the outcome of its steps."""
-        result = self.result
+        from obsidian_agent.agent.result_text import describe_result
+
+        result, self._steps = self.result, tuple(steps)
         if result is None:
             return
-        if tuple(steps) == result.steps:
-            self.show(result)
+        if self._steps == result.steps:
+            self._is_undone = False
+            problems = [_problem_row("error", problem) for problem in result.errors]
+            problems += [_problem_row("warning", problem) for problem in result.warnings]
+            self._draw(
+                _HEADS[result.status],
+                describe_result(result),
+                [
+                    *problems,
+                    *step_rows_unless_applied(steps),
+                    *_remaining_rows(result.remaining),
+                    *self._files,
+                ],
+            )
             return
         states = {step.state for step in steps}
         self._is_undone = "undone" in states and states <= {"undone", "not applied", "no changes"}
@@ -379,22 +359,22 @@ class ResultPane(Vertical):
                 _PARTLY_UNDONE, "Some changes of the run are still applied.", step_rows(steps)
             )
 
-    def _draw(self, head: tuple[str, str], text: str, rows: Sequence[ResultRow]) -> None:
+    def _draw(self, head: tuple[str, str], text: str, rows: Sequence[RunFile]) -> None:
         word, style = head
         self.query_one("#result-head", Static).update(
             Content.assemble((word, f"{style} bold"), "\n", (text, "$foreground"))
         )
         listing = self.query_one(ResultList)
         listing.empty = "Nothing was changed."
-        listing.set_rows(rows, 0)
+        listing.show(rows)
         self._draw_status()
 
     def _draw_status(self) -> None:
         rows = self.query_one(ResultList).entries
         uses = []
-        if any(row.whole for row in rows):
+        if any(row.word in ("error", "warning") for row in rows):
             uses.append("the full text")
-        if any(row.path is not None for row in rows):
+        if any(file.paths for row in rows for file in row.files):
             uses.append("the changes")
         status = Content("")
         if uses:
@@ -433,20 +413,22 @@ class ResultPane(Vertical):
     def on_virtual_list_chosen(self, event: ResultList.Chosen) -> None:
         event.stop()
         row = event.row
-        if row.whole:
-            self.post_message(PlanPane.DetailRequested(row.word.capitalize(), row.whole))
-        elif row.path is not None and self.result is not None and self.result.run_id is not None:
+        if row.path is not None and self.result is not None and self.result.run_id is not None:
             self.post_message(self.DiffRequested(self.result.run_id, row.path))
+        elif row.no_diff:
+            text = terminal_text.block(row.no_diff)
+            self.post_message(PlanPane.DetailRequested(row.word.capitalize(), text))
 
     def action_open_note(self) -> None:
-        row = self.query_one(ResultList).current
-        if row is not None and row.path is not None and row.word != "delete":
-            self.post_message(NoteRequested(row.path))
+        listing = self.query_one(ResultList)
+        row = listing.current
+        if row is not None and listing.path is not None and row.word != "delete":
+            self.post_message(NoteRequested(listing.path))
 
     def action_outside(self) -> None:
-        row = self.query_one(ResultList).current
-        if row is not None and row.path is not None:
-            self.post_message(OutsideRequested(row.path))
+        path = self.query_one(ResultList).path
+        if path is not None:
+            self.post_message(OutsideRequested(path))
 
     def action_undo(self) -> None:
         self._request("undo")
@@ -471,35 +453,13 @@ class ResultPane(Vertical):
             self.post_message(self.Requested(action, self.result))
 
 
-def _problem_row(word: str, problem: Problem) -> ResultRow:
+def _problem_row(word: str, problem: Problem) -> RunFile:
     text, file = problem.sentence, problem.file
     message = f"{file}: {text}" if file and file not in text else text
-    return ResultRow(word, message, whole=terminal_text.block(message))
+    return RunFile(word=word, text=message, no_diff=message)
 
 
-def step_rows(steps: Sequence[StepOutcome]) -> list[ResultRow]:
-    """Return a row for each step, with its outcome."""
-    return [ResultRow("step", describe_step(step)) for step in steps]
-
-
-def _step_rows_unless_applied(steps: Sequence[StepOutcome]) -> list[ResultRow]:
-    applied = all(step.state in ("applied", "no changes") for step in steps)
-    return [] if applied else step_rows(steps)
-
-
-def _remaining_rows(remaining: Effects) -> list[ResultRow]:
+def _remaining_rows(remaining: Effects) -> list[RunFile]:
     """Return a row for each change that the run did not make."""
-    return [ResultRow("pending", f"{row.word} {row.text}") for row in file_rows(remaining)]
-
-
-def file_rows(effects: Effects) -> list[ResultRow]:
-    """Return a row for each file, folder and command of a run."""
-    rows = [ResultRow("delete", path, path) for path in effects.deleted]
-    rows += [
-        ResultRow("rename", f"{old} → {new}", new, old_path=old) for old, new in effects.renamed
-    ]
-    rows += [ResultRow("edit", path, path) for path in effects.modified]
-    rows += [ResultRow("new", path, path) for path in effects.created]
-    rows += [ResultRow("folder", path) for path in effects.folders]
-    rows += [ResultRow("command", name) for name in effects.commands]
-    return rows
+    rows = rows_of_effects(remaining)
+    return [RunFile(word="pending", text=f"{row.word} {row.text}") for row in rows]
