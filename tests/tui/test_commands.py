@@ -323,13 +323,16 @@ def test_what_is_typed_is_completed() -> None:
 
 async def test_the_setting_that_refused_a_message_is_one_key_away(tmp_path: Path) -> None:
     settings = LiveSettings.load(tmp_path / "config.toml", {})
-    async with driving(settings=settings) as app:
+    async with driving(settings=settings, size=(120, 40)) as app:
         await app.send("Delete the note Ideas")
         await app.until(lambda: "Deleting files is off" in app.transcript())
         assert "vault.delete" not in app.screen()
         assert "Enter then sends the message again" in app.transcript()
         assert app.prompt.text == "Delete the note Ideas"
-        await app.press("f5", "enter", "escape")
+        await app.press("f5")
+        rows = app.app.screen.query_one(SettingsList)
+        assert 0 <= rows.cursor - rows.scroll_offset.y < rows.size.height, "it can be seen"
+        await app.press("enter", "escape")
         assert content(tmp_path / "config.toml") == "allow_deletes = true\n"
         assert isinstance(app.app.screen, MainScreen), "one Esc closes the settings"
         await app.press("enter")

@@ -63,6 +63,7 @@ async def test_a_message_sent_during_work_waits_and_can_be_taken_back() -> None:
         assert "Then: third   Up takes it back" in app.screen()
         await app.pilot.press("up")
         await app.until(lambda: app.prompt.text == "third")
+        await app.pilot.press(*" one" * 40)  # the line is wrapped
         await app.pilot.press("ctrl+u")
         await app.until(lambda: app.prompt.text == "")
         app.model.gate.set()

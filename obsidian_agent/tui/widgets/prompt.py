@@ -195,6 +195,11 @@ class Prompt(TextEntry):
         """True if the text was not edited since Tab completed it."""
         return self._completed is not None and self._completed[2] == self.text
 
+    def action_delete_to_start_of_line(self) -> None:
+        """Delete the line up to the cursor, also where it is wrapped."""
+        row, column = self.cursor_location
+        self.delete((row, 0), (row, column))
+
     def action_newline(self) -> None:
         self.insert("\n")
 

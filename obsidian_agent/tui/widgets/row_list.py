@@ -244,7 +244,10 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
             if top and not self.can_stop(self.rows[top - 1]):
                 top -= 1  # the heading of the section
             height = self.cursor - top + 1
-            self.scroll_to_region(Region(0, top, 1, height), animate=False, immediate=True)
+            # Forced, because the first rows that do not fit have no scroll bar yet.
+            self.scroll_to_region(
+                Region(0, top, 1, height), animate=False, immediate=True, force=True
+            )
 
 
 class Choice(Struct, frozen=True):
