@@ -274,6 +274,7 @@ class Filling:
         self._take_line()
         self._take_exchange()
         self._take_template()
+        self._take_new_value()
         self._find_texts()
         # A folder is filled before a description of notes, which takes all that remains.
         parts: dict[str, list[Stretch]] = {}
@@ -677,6 +678,26 @@ class Filling:
             self.values["template"] = template.text
             self.is_known = True
 
+    def _take_new_value(self) -> None:
+        """Fill the property of a value that becomes another: “set paused clients to active”."""
+        inputs, names = self.recipe.inputs, self._names
+        is_set = inputs.keys() >= {"property", "value", "notes"}
+        if not is_set or any(match.of_kinds("property") for match in names):
+            return
+        values = [match for match in names if _is_value(match) and match.of_kinds("value")]
+        for old, new in pairwise(values):
+            owner = new.of_kinds("value")[0].property
+            is_same = owner == old.of_kinds("value")[0].property
+            if not (is_same and self._cue(new)[1] & _TO) or old.negated or new.negated:
+                continue
+            around, named = self.parsed.around, {"property": owner}
+            self.values["property"] = owner
+            self.values["value"] = read(inputs["value"], new.text, around, named, known=True)
+            self._use(new)
+            number = self._names.index(old)
+            self._names[number] = replace(old, names=old.of_kinds("value"), bound=True)
+            return
+
     def _guess(self) -> None:
         """Fill the empty inputs with phrases, and remember them in `guesses`."""
         for spec in self._open:
@@ -748,6 +769,9 @@ class Filling:
         # A new property is no phrase of known words: “allen Notizen unter”.
         known = [word for word in inside if word.is_small or len(word.senses) > 1]
         if spec.kind == "property" and len(inside) > 1 and len(known) == len(inside):
+            return False
+        values = [match for match in self._names if _is_value(match) and len(match.names) == 1]
+        if spec.kind == "property" and is_within(phrase, values):
             return False
         # “The tag X” is no name of anything else.
         labels = _LABELS - _KIND_CUES.get(spec.kind, frozenset()) - {spec.kind}

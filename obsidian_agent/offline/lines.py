@@ -20,6 +20,8 @@ _MAX_WORDS: Final = 3
 """Words of a sentence by which lines are looked for."""
 _MAX_NOTES: Final = 200
 """Notes with one of these words that are read."""
+_ENDING: Final = 2
+"""Letters at the end of a word that may differ in the line."""
 _OPEN: Final = " /"
 _MIN_WORD: Final = 4
 """Letters of the only word by which a line may be named."""
@@ -68,17 +70,24 @@ def find_line(
 
 
 def lines_with(texts: Sequence[str], index: VaultIndex) -> Iterator[NamedLine]:
-    """Yield the lines of the notes that hold one of the first texts, without headings."""
+    """Yield the lines of the notes that hold one of the first texts, without headings.
+
+    The end of a text may differ, as in “eggs” and “egg”.
+    """
     read: set[str] = set()
     for text in texts[:_MAX_WORDS]:
-        for path, data in index.texts(ROOT, folded_needle(text)):
+        beginning = text[:-_ENDING] if len(text) > _ENDING + _MIN_WORD else text
+        for path, data in index.texts(ROOT, folded_needle(beginning)):
             if path.text in read or len(read) >= _MAX_NOTES or isinstance(data, Problem):
                 continue
-            read.add(path.text)
             try:
                 content = decode(data, path.text)
             except VaultError:
                 continue
+            # An index without words yields notes that hold other texts, too.
+            if beginning.casefold() not in content.casefold():
+                continue
+            read.add(path.text)
             yield from lines_of(path.text, content)
 
 
