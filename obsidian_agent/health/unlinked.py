@@ -244,10 +244,11 @@ class _NamesByWord:
         for entry, own in zip(encoded, words, strict=True):
             rarest = min(own, key=lambda word: (frequency[word], -len(word), word))
             self._by_word[rarest].append(entry)
+        self._rarest = frozenset(self._by_word)
 
     def among(self, text: bytes) -> list[_Name]:
         """Return the names that are in a text in lower case."""
-        hits = self._by_word.keys() & _words(text)
+        hits = self._rarest.intersection(_words(text)) & self._by_word.keys()
         return [name for word in hits for lowered, name in self._by_word[word] if lowered in text]
 
     def remove(self, name: _Name) -> None:
