@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 _REVISION: Final = (
-    "\n\nThis is about the following plan, which was not applied. Propose the plan again with "
-    "this change.\n\n```json\n"
+    "\n\nThis is about the following plan, which was not applied. Propose a corrected "
+    "plan.\n\n```json\n"
 )
 
 

@@ -163,7 +163,7 @@ class NameEvidence:
         if len(headings) != 1 or lost.link.subpath or not _is_phrase(lost.name):
             return []
         ((file, heading, is_title),) = headings
-        return [] if is_title else [Match(file, "a heading in that note", False, heading)]
+        return [] if is_title else [Match(file, "a heading with these words", False, heading)]
 
     def _is_specific(self, name: str) -> bool:
         """Return whether a name has several words, and is not a part of longer names."""

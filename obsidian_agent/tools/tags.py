@@ -65,7 +65,7 @@ class RenameTagInput(NotesInput):
 def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
     """Rename a tag everywhere, in properties, text and queries; nested tags follow.
 
-    Where only some notes are meant, queries in other notes keep the old tag.
+    If only some notes are selected, queries are not changed; those with the old tag are listed.
     """
     rename = TagRename.parse(args.from_, args.to)
     index = ctx.view.index

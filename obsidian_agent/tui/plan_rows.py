@@ -37,7 +37,7 @@ FLAG_WORDS = {
     "runsAsCode": "runs as code in Obsidian",
     "shrink": "loses much of its text",
     "manyFiles": "many files",
-    "notNamed": "not named in your message",
+    "notNamed": "not mentioned in your message",
     "opaque": "has no preview",
     "riskRaised": "riskier than the plan states",
     "deniedText": "depends on notes that are never shared",

@@ -73,7 +73,7 @@ def test_remarks_of_one_kind_are_one_line_until_it_is_opened() -> None:
     preview = preview_of(plan_of(assumptions=[]), ALL, warnings=warnings, flags=flags)
     folds = [row for row in rows_of(preview) if isinstance(row, RemarksRow)]
     assert [row.text for row in folds] == [
-        "5 files: not named in your message",
+        "5 files: not mentioned in your message",
         "Warning 0.  and 49 more like it",
     ]
     assert not [row for row in rows_of(preview) if isinstance(row, RemarkRow)]

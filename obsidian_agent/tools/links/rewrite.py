@@ -145,7 +145,7 @@ class RetargetLinksInput(_LinksInput):
     heading: LongText | None = Field(
         default=None,
         min_length=1,
-        description="The heading in that file that unresolved links without one will lead to.",
+        description="A heading of the target file, for unresolved links that name none.",
     )
 
     @model_validator(mode="after")
@@ -159,7 +159,7 @@ class RetargetLinksInput(_LinksInput):
 def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
     """Point links to another file: the links to a file, or the unresolved links with a name.
 
-    Headings and display texts that links have stay.
+    Headings and display texts of the links do not change.
     """
     target = find_file(ctx.view, args.to)
     before = find_file(ctx.view, args.from_) if args.from_ is not None else None

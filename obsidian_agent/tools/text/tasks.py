@@ -570,14 +570,14 @@ class PostponeTasksInput(NotesInput):
     due_before: str | None = Field(
         default=None, description=f"{_DAY} Tasks due before this day; today by default."
     )
-    every: bool = Field(default=False, description="true: all open tasks, also without a date.")
+    every: bool = Field(default=False, description="true: all open tasks, with a date or not.")
 
     _check = field_validator("due", "due_before")(_checked_day)
 
 
 @tool("vault.postponeTasks", Risk.WRITES)
 def postpone_tasks(args: PostponeTasksInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
-    """Give the overdue open tasks, or all, of a note, some notes or a folder a new due date."""
+    """Give a new due date to the overdue open tasks of notes or a folder, or to all open ones."""
     today = ctx.run.now.date().isoformat()
     due, before = args.due or today, args.due_before or today
     files: list[ChangedFile] = []

@@ -166,7 +166,6 @@ class TurnController:
         self._left_out: LeftOut | None = None
         self.revises: Pending | None = None
         """The plan of which the next one takes the place."""
-        """The plan that the next one takes the place of, at the wish of the user."""
         self._message: str | None = None
         self._action: FilledAction | None = None
         self._outputs: Mapping[str, Any] = {}
@@ -650,7 +649,7 @@ class TurnController:
             return
         problems = [problem.message for problem in pending.preview.errors[:MAX_LISTED]]
         text = "\n".join(["The preview of the plan has these errors:", *problems])
-        self._revise("Repair the errors of the plan.", pending, text)
+        self._revise("Fix the errors of the plan.", pending, text)
 
     def _revise(self, entry: str, pending: Pending, comment: str = "") -> None:
         """Let the model that planned revise the plan; the comment is the entry, if empty."""

@@ -290,7 +290,7 @@ def _file_row(
     text = " → ".join(paths)
     if change.kind == "mkdir":
         return _folder_row(text)
-    no_diff = "The texts are no longer stored, or the file is not text."
+    no_diff = "The old text is no longer stored, or this is not a text file."
     if change.before is None and change.after is None:
         no_diff = "The run did not change the text of this file."
     lines = tuple(line for line in diff.split("\n")[2:] if line.startswith(("+", "-")))
@@ -327,7 +327,7 @@ def _command_rows(effects: Effects) -> list[RunFile]:
 
 def rows_of_effects(effects: Effects) -> list[RunFile]:
     """Return the rows of a run whose diffs are not read, or cannot be."""
-    missing = "The history cannot be read here."
+    missing = "No diff: the history could not be read."
     rows: list[tuple[str, tuple[str, ...]]] = [("delete", (path,)) for path in effects.deleted]
     rows += [("rename", pair) for pair in effects.renamed]
     rows += [("edit", (path,)) for path in effects.modified]
