@@ -216,7 +216,7 @@ def test_the_form_of_a_macro_has_the_labels_and_choices_of_its_action(
     assert [(field.label, field.value) for field in fields] == [
         ("Text", "Buy stamps"),
         ("Where", "end"),
-        ("As", "pure"),
+        ("Add as", "pure"),
     ]
     assert list(fields[1].options or ()) == ["end", "start"]
     daily = recipe_named("add-to-daily-note", packaged())
