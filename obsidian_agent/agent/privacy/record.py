@@ -127,7 +127,7 @@ class AuditRecord(Struct, frozen=True):
                 lines += body + f', "hash": "{last.hash}"}}\n'.encode("ascii")
             write_all(fd, lines)
             os.fsync(fd)
-            replace_file(self.head, f"{last.n} {last.hash}\n".encode("ascii"))
+            self._write_head(last)
 
     def note(self, kind: Kind, **details: Any) -> tuple[Problem, ...]:
         """Append an entry and return the problem, if any, for callers that must not fail.
@@ -229,6 +229,20 @@ class AuditRecord(Struct, frozen=True):
             return ChainEnd(int(number), hash)
         except (OSError, ValueError):
             return None
+
+    def _write_head(self, end: ChainEnd) -> None:
+        """Write the end of the chain. It is not flushed: after a crash the last line counts."""
+        data = f"{end.n} {end.hash}\n".encode("ascii")
+        if not self.head.exists():
+            replace_file(self.head, data)
+            return
+        flags = os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+        fd = os.open(self.head, flags)
+        try:
+            write_all(fd, data)
+            os.ftruncate(fd, len(data))
+        finally:
+            os.close(fd)
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[tuple[int, ChainEnd]]:

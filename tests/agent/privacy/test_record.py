@@ -123,6 +123,17 @@ def test_a_crash_at_any_point_leaves_a_record_that_goes_on(length: int, head: bo
         )
 
 
+def test_a_line_costs_one_flush(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reply to another agent waits for it."""
+    flushed: list[int] = []
+    made = record(tmp_path)
+    made.append([{"kind": "run"}])
+    monkeypatch.setattr(os, "fsync", flushed.append)
+    made.append([{"kind": "run"}, {"kind": "sent"}])
+    assert len(flushed) == 1
+    assert made.verify() == Verified(3)
+
+
 def test_several_writers_make_one_chain(tmp_path: Path) -> None:
     def write() -> None:
         for _ in range(20):
