@@ -110,9 +110,11 @@ def search_notes(view: SharedView, context: RunContext, args: SearchNotesInput) 
     matcher = Matcher(ToolContext(view, view, context))
     fits = matcher.check(condition)
     ranking: Ranking | None = None
+    end = args.offset + args.limit
     if args.query.strip():
         ranking = rank_notes(view.index, folder, args.query)
-        matches = _matches(view, args.query, ranking)
+        is_best = not _filters(condition) and args.sort in (None, "best")
+        matches = _matches(view, args.query, ranking, end if is_best else None)
         paths = [path for path in matches if fits(path)] if _filters(condition) else matches
     elif _filters(condition):
         key = ("notes", condition.model_dump_json())
@@ -125,7 +127,6 @@ def search_notes(view: SharedView, context: RunContext, args: SearchNotesInput) 
         paths = sorted(paths, key=lambda path: (-times.get(path.text, 0), path.text))
     elif order == "path":
         paths = sorted(paths)
-    end = args.offset + args.limit
     page = [path for path in paths[args.offset : end] if not view.is_hidden(path)]
     rows = [_hit(view, path, ranking) for path in budget.checked(page)]
     document = {"matches": rows, "total": len(paths), "hasMore": end < len(paths)}
@@ -136,13 +137,21 @@ def _filters(condition: Condition) -> bool:
     return condition != Condition()
 
 
-def _matches(view: SharedView, query: str, ranking: Ranking) -> list[VaultPath]:
-    """Return notes whose names match, then those whose texts do, then similar names."""
+def _matches(view: SharedView, query: str, ranking: Ranking, enough: int | None) -> list[VaultPath]:
+    """Return notes whose names match, then those whose texts do, then similar names.
+
+    Similar names are only searched if there are not more than `enough` others.
+    """
     vault_path = PathCache()
-    hits = [hit for hit in view.index.names().search(query).hits if is_note_path(hit.path)]
-    named = [vault_path(hit.path) for hit in hits if hit.score >= NAME_SCORE]
-    similar = [vault_path(hit.path) for hit in hits if hit.score < NAME_SCORE]
-    return list(dict.fromkeys((*named, *(note.path for note in ranking.notes), *similar)))
+    for similar in (False, True):
+        hits = view.index.names().search(query, similar=similar).hits
+        notes = [hit for hit in hits if is_note_path(hit.path)]
+        named = [vault_path(hit.path) for hit in notes if hit.score >= NAME_SCORE]
+        others = [vault_path(hit.path) for hit in notes if hit.score < NAME_SCORE]
+        matches = list(dict.fromkeys((*named, *(note.path for note in ranking.notes), *others)))
+        if enough is not None and len(matches) > enough:
+            break
+    return matches
 
 
 def _hit(view: SharedView, path: VaultPath, ranking: Ranking | None) -> Document:

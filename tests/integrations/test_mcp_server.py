@@ -274,6 +274,13 @@ def test_notes_are_found_by_words_filters_and_names(served: Served) -> None:
     assert by_name["path"] == by_alias["path"] == garden
     assert "2 notes are called 'Twin': Shared/A/Twin.md, Shared/B/Twin.md" in twins["refused"]
     assert "Only here does not exist or is not shared" in hidden["refused"]
+    write_all(served.vault, {"Shared/Typo.md": "A kitchn.\n"})
+    first, second = served.ask(
+        ("search_notes", {"query": "kitchn", "limit": 1}),
+        ("search_notes", {"query": "kitchn", "limit": 1, "offset": 1}),
+    )
+    assert (first["matches"][0]["path"], first["hasMore"]) == ("Shared/Typo.md", True)
+    assert (second["matches"][0]["path"], second["hasMore"]) == ("Shared/Kitchen.md", False)
 
 
 def test_parts_of_notes_and_of_the_vault_are_read(served: Served) -> None:

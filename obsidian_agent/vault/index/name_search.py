@@ -17,7 +17,7 @@ import re
 import unicodedata
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import accumulate, islice
 from typing import Final, NamedTuple, Protocol, TypeAlias
@@ -80,7 +80,7 @@ class NameHits(Struct, frozen=True):
 class NameFinder(Protocol):
     """A `NameSearch`, or several as one."""
 
-    def search(self, query: str, limit: int | None = None) -> NameHits:
+    def search(self, query: str, limit: int | None = None, *, similar: bool = True) -> NameHits:
         """Return the matches of a query, as `NameSearch.search` does."""
         ...
 
@@ -114,12 +114,12 @@ class NameSearch:
         ]
         self._joined, self._starts = _join_lines(self._folded)
 
-    def search(self, query: str, limit: int | None = None) -> NameHits:
+    def search(self, query: str, limit: int | None = None, *, similar: bool = True) -> NameHits:
         """Return the matches of a query, best first, at most `limit` of them (None: all).
 
-        A query without letters matches nothing.
+        A query without letters matches nothing. Without `similar` a match holds every word.
         """
-        return search_parts([(self, frozenset())], query, limit)
+        return search_parts([(self, frozenset())], query, limit, similar=similar)
 
     def best(self, query: str, limit: int) -> tuple[NameHit, ...]:
         """Return the first matches, as `search` does, but without counting all of them.
@@ -202,10 +202,12 @@ class NameSearch:
             for length, missing in max_missing.items()
             if length + missing >= size
         }
+        masks = self._masks
         candidates = [
             row
-            for row, (length, letters) in enumerate(zip(self._lengths, self._masks, strict=True))
-            if length in min_letters and (letters & mask).bit_count() >= min_letters[length]
+            for length, least in min_letters.items()
+            for row in self._rows_by_length.get(length, ())
+            if (masks[row] & mask).bit_count() >= least
         ]
         names = {row: self._folded[row].rpartition("/")[2] for row in candidates}
         similar = process.extract(
@@ -246,11 +248,14 @@ class NameSearch:
         """Return the rows and scores of names that have the letters of the query in order."""
         from rapidfuzz import fuzz, process
 
-        mask, texts = _mask(query), self._folded
+        mask, masks, texts = _mask(query), self._masks, self._folded
+        least = max(mask.bit_count(), *map(len, words))
         names = {
             row: texts[row].rpartition("/")[2]
-            for row, letters in enumerate(self._masks)
-            if letters & mask == mask
+            for length, rows in self._rows_by_length.items()
+            if length >= least
+            for row in rows
+            if masks[row] & mask == mask
         }
         for word in words:
             matches = re.compile(_letters_in_order(word)).search
@@ -282,13 +287,20 @@ class NameSearch:
         return array("Q", [_mask(text[text.rfind("/") + 1 :]) for text in self._folded])
 
     @cached_property
-    def _lengths(self) -> array[int]:
-        """The length of each name without its folders."""
-        return array("I", [len(text) - text.rfind("/") - 1 for text in self._folded])
+    def _rows_by_length(self) -> Mapping[int, array[int]]:
+        """The rows of the names of each length, without their folders."""
+        rows: dict[int, array[int]] = {}
+        for row, text in enumerate(self._folded):
+            rows.setdefault(len(text) - text.rfind("/") - 1, array("I")).append(row)
+        return rows
 
 
 def search_parts(
-    parts: Sequence[tuple[NameSearch, Set[str]]], query: str, limit: int | None = None
+    parts: Sequence[tuple[NameSearch, Set[str]]],
+    query: str,
+    limit: int | None = None,
+    *,
+    similar: bool = True,
 ) -> NameHits:
     """Search several parts of one vault, each without some paths that are stale in it.
 
@@ -304,10 +316,10 @@ def search_parts(
         matches, rows = names.holding(query, words, excluded)
         scored += matches
         known.append(rows)
-    if len(scored) < FEW:
+    if similar and len(scored) < FEW:
         for (names, excluded), rows in zip(parts, known, strict=True):
             scored += names.near(query, words, rows, excluded)
-    if not scored:
+    if similar and not scored:
         for names, excluded in parts:
             scored += names.loose(query, words, excluded)
             scored += names.misspelled(query, excluded)

@@ -349,11 +349,11 @@ class _Names:
         self._delta = delta
         self._hidden = hidden
 
-    def search(self, query: str, limit: int | None = None) -> NameHits:
+    def search(self, query: str, limit: int | None = None, *, similar: bool = True) -> NameHits:
         delta = self._delta
         excluded = delta.stale | self._hidden if self._hidden else delta.stale
         parts: list[tuple[NameSearch, Set[str]]] = [(self._snapshot.names, excluded)]
         if delta.files:
             aliases = ((alias, path.text) for alias, path in delta.aliases())
             parts.append((NameSearch(delta.files, aliases), self._hidden))
-        return search_parts(parts, query, limit)
+        return search_parts(parts, query, limit, similar=similar)

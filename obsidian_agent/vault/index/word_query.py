@@ -65,7 +65,9 @@ _KANA: Final = re.compile("[\u3040-\u309f]+")
 """Hiragana, in which Japanese writes its particles and endings."""
 
 _QUOTED: Final = re.compile(r"\"([^\"]+)\"|“([^”]+)”|„([^“”]+)[“”]|«([^»]+)»|「([^」]+)」")
-HEADING: Final = re.compile(r"^#{1,6}[ \t]+(.*?)[ \t#]*$", re.MULTILINE)
+HEADING: Final = re.compile(r"##{0,5}[ \t]+(.*?)[ \t#]*$", re.MULTILINE)
+_HEADINGS: Final = re.compile(rf"\n{HEADING.pattern}", re.MULTILINE)
+"""All headings of a text behind a newline. `re` skips quickly to plain text."""
 _BARE_KEY: Final = re.compile(r"\s*(?:-\s*)?[\w .\"'-]*:\s*(?:[|>][+-]?)?\s*$|\s*(?:---|-)?\s*$")
 
 
@@ -85,6 +87,8 @@ class QueryWord(Struct, frozen=True, kw_only=True):
 
     def count(self, folded: str) -> float:
         """Return how often the word is in a folded text. Another form counts for less."""
+        if (self.stem or self.text) not in folded:
+            return 0
         exact = len(self.exact.findall(folded))
         if self.form is None:
             return exact
@@ -255,6 +259,11 @@ class _Passages:
 def query_words(query: str) -> list[str]:
     """Return the distinct words of a query that count, case-folded."""
     return [word.text for word in WordQuery(query).words]
+
+
+def headings_of(text: str) -> list[str]:
+    """Return the headings of a text without their marks."""
+    return _HEADINGS.findall(f"\n{text}")
 
 
 def words_of(folded: str) -> Iterator[str]:

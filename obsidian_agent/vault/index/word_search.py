@@ -25,7 +25,7 @@ from obsidian_agent.errors import Problem
 from obsidian_agent.vault.index.index import PathCache, VaultIndex
 from obsidian_agent.vault.index.stop_words import STOP_WORDS
 from obsidian_agent.vault.index.text_search import Needle
-from obsidian_agent.vault.index.word_query import HEADING, WordQuery
+from obsidian_agent.vault.index.word_query import WordQuery, headings_of
 from obsidian_agent.vault.paths.path import VaultPath
 
 if TYPE_CHECKING:
@@ -161,7 +161,12 @@ def _promising(holders: Sequence[Set[str]], chosen: set[str], total: int) -> set
         weight = _weight(len(others), total)
         for text in others:
             scores[text] = scores.get(text, 0.0) + weight
-    return set(heapq.nsmallest(MAX_PARTIAL, scores, key=lambda text: (-scores[text], text)))
+    if len(scores) <= MAX_PARTIAL:
+        return set(scores)
+    least = heapq.nlargest(MAX_PARTIAL, scores.values())[-1]
+    best = {text for text, score in scores.items() if score > least}
+    ties = sorted(text for text, score in scores.items() if score == least)
+    return best.union(ties[: MAX_PARTIAL - len(best)])
 
 
 def _weight(frequency: int, total: int) -> float:
@@ -174,7 +179,8 @@ def _weights(
     """Return the weight of each word. Of notes that were not read, those that may hold it count."""
     weights = []
     for position, notes in enumerate(holders):
-        frequency = sum(1 for note in counted if note.counts[position]) + len(notes - read)
+        unread = len(notes) - len(notes & read)
+        frequency = sum(1 for note in counted if note.counts[position]) + unread
         weights.append(_weight(frequency, total))
     return weights
 
@@ -195,7 +201,8 @@ def _known(
     lengths = [count.length for count in known if count is not None]
     if not lengths or (query.phrases and all(known)):
         return None
-    named = [word.count(path.stem.casefold()) for word in query.words]
+    name = path.stem.casefold()
+    named = [word.count(name) for word in query.words]
     counts = [
         (0.0 if count is None else count.occurrences) + in_name
         for count, in_name in zip(known, named, strict=True)
@@ -270,7 +277,7 @@ def _in_fields(
     text = _text(index, path) or ""
     fields = (
         (IN_ALIAS, facts.aliases),
-        (IN_HEADING, HEADING.findall(text)),
+        (IN_HEADING, headings_of(text)),
         (IN_TAG, facts.tags),
     )
     return sum(share * _held(texts, query, weights) for share, texts in fields)

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from obsidian_agent.vault.index.columns import (
     ID_TYPE,
     LONG_TYPE,
@@ -45,7 +47,7 @@ class PackedNotes(NamedTuple):
     sizes: bytes
 
 
-class WordCount(NamedTuple):
+class WordCount(Struct, frozen=True, gc=False):
     """The number of times that a word is in a note, and the length of the note in characters."""
 
     occurrences: float

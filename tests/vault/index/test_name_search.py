@@ -54,6 +54,12 @@ def test_nothing_is_no_hit():
     assert names("   ") == names("zzz") == names("qwertyuiop") == []
 
 
+def test_without_similar_names_a_hit_holds_every_word():
+    search = NameSearch(PATHS).search
+    assert search("bugdet", similar=False).hits == search("vr", similar=False).hits == ()
+    assert search("rollout vpn", similar=False) == search("rollout vpn")
+
+
 def test_scores_and_totals():
     found = NameSearch(PATHS).search("budget", 2)
     assert (len(found.hits), found.total, found.hits[0].score) == (2, 5, 100.0)
