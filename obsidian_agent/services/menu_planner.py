@@ -129,6 +129,8 @@ class MenuPlanner(Struct, frozen=True, kw_only=True):
                     await emit(ActionsOffered(verdict.candidates, provider.name))
                     offered = verdict.candidates
                 verdict = await _Turn(self, provider, plain, verdict).run(emit)
+                if self.questions and isinstance(verdict, NeedsInput):
+                    verdict = await asyncio.to_thread(self._answered, request, verdict)
         if verdict is None:
             verdict = await self._whole_plan(plain, known, emit)
             if provider is not None and isinstance(verdict, PlanReady):
@@ -152,6 +154,19 @@ class MenuPlanner(Struct, frozen=True, kw_only=True):
             return known
         verdict = self.offline.turn(request).propose(recipe, first.values)
         return verdict if isinstance(verdict, Answer) else known
+
+    def _answered(self, request: PlanRequest, known: NeedsInput) -> PlanningResult:
+        """Return the answer without the model instead of a doubtful choice, if there is one.
+
+        The numbers that the answer offers are those of its own readings.
+        """
+        # Lazy: most questions are answered before, or by the model.
+        from obsidian_agent.services.offline_answer import answer
+
+        answered = answer(self.offline, replace(request, pick=None))
+        if not isinstance(answered, Answer):
+            return known
+        return answered if request.pick is None else answer(self.offline, request)
 
     async def _whole_plan(
         self, request: PlanRequest, known: PlanningResult | None, emit: Emit

@@ -399,6 +399,18 @@ async def test_a_question_gets_the_same_prompt_and_no_plan(desk: Desk, server: L
     assert (await ask("Please get rid of Garden"))[-1] == Answer("I cannot do that.")
 
 
+async def test_an_answer_without_the_model_stays_before_a_doubtful_choice(
+    desk: Desk, server: LlmServer
+) -> None:
+    server.play(choice({"action": "count-words", "notes": {"tag": "idea"}}))
+    question = "Which open tasks are there in Garden together?"
+    answered = [
+        event async for event in desk.session.answer(question, refuse_all, propose=False)
+    ][-1]
+    assert isinstance(answered, Answer)
+    assert "buy seeds" in answered.text
+
+
 async def test_a_question_that_was_asked_back_is_answered_by_number(
     desk: Desk, server: LlmServer
 ) -> None:
