@@ -33,6 +33,7 @@ from obsidian_agent.offline.words import (
     END,
     FUNCTION_WORDS,
     JOINED,
+    NEAR,
     NOT,
     QUOTED_CHARACTER,
     Stretch,
@@ -91,6 +92,8 @@ _LABELS: Final = frozenset({"tag", "folder", "property", stem("alias"), "heading
 _OF_NOTES: Final = ("is", "words", "links", "backlinks")
 """The keys of conditions whose words never choose an action."""
 _ALL: Final = NoteSet()
+_PARTS: Final = frozenset({*NOUNS, "text", "templat", "task", "link", "section", "heading"})
+"""Senses of the nouns that begin another part of a sentence than a new name."""
 _WHEN: Final = frozenset({"befor", "sinc"})
 _LIMITING: Final = frozenset({"that", "which", "befor", "sinc", "without", "thi", NOT})
 """Senses of the words that begin a clause about which notes are meant."""
@@ -271,6 +274,7 @@ class Filling:
         return _split_pair(result, verb.end if verb else 0) if "value" in kinds else result
 
     def _fill(self) -> None:
+        self._take_assignments()
         self._take_line()
         self._take_exchange()
         self._take_template()
@@ -339,6 +343,33 @@ class Filling:
                 return True
             limits = begins or (limits and not self._is_used(word))
         return False
+
+    def _take_assignments(self) -> None:
+        """Fill the properties of the first group that is no condition: “status paid, rating 5”.
+
+        A single property is one that the other inputs read, too, unless there are none.
+        """
+        inputs, around = self.recipe.inputs, self.parsed.around
+        pairs = next((name for name, spec in inputs.items() if spec.kind == "pairs"), None)
+        single = "property" in inputs
+        if pairs is None:
+            return
+        for group in self.parsed.assignments:
+            cue = self.parsed.cue(group[0].start)
+            is_condition = single and cue is not None and bool(cue.senses & _HAVING - _TO)
+            if len(group) <= single or is_condition:
+                continue
+            spec = Input(name="value", kind="value", of="property")
+            values = {
+                one.property: read(spec, one.text, around, {"property": one.property})
+                for one in group
+            }
+            if single:
+                first = group[0].property
+                self.values |= {"property": first, "value": values.pop(first)}
+            self.values[pairs] = values
+            self._use(self._stretch(group[0].start, group[-1].end))
+            return
 
     def _take_line(self) -> None:
         """Fill the note and the text of a line that the sentence names by its own words."""
@@ -803,13 +834,16 @@ class Filling:
         return True
 
     def _without_day(self, phrase: Stretch) -> Stretch:
-        """Return a new name without “today” behind its other words."""
+        """Return a new name without “today” behind its other words; “Friday” is part of it."""
         for day in self._days:
             spoken = self.parsed.between(phrase.start, day.start)
-            is_word = not any(map(str.isdigit, self.parsed.bare[day.start : day.end]))
-            if is_word and day.end == phrase.end and spoken and not spoken[-1].is_small:
+            is_near = any(not word.senses.isdisjoint(NEAR) for word in self._inside(day))
+            if is_near and day.end == phrase.end and spoken and not spoken[-1].is_small:
                 return self._stretch(phrase.start, spoken[-1].end)
         return phrase
+
+    def _inside(self, part: Stretch) -> Sequence[Word]:
+        return self.parsed.between(part.start, part.end)
 
     def _label(self, phrase: Stretch) -> Word | None:
         """Return the word directly before a phrase: “tag” in “the tag new”."""
@@ -867,7 +901,7 @@ class Filling:
         while end < len(spoken) and not self._stops(end, first, spec, ends):
             end += 1
         if not is_prose or end < len(spoken):
-            end = self._without_tail(first, end, is_prose)
+            end = self._without_tail(first, end, spec)
         if end == first:
             return None
         opening = _OPENING.search(self.parsed.bare, spoken[first - 1].end, spoken[first].start)
@@ -890,7 +924,7 @@ class Filling:
         if is_particle or self._is_used(word) or is_within(word, self.parsed.quotes):
             return True
         is_end = stem(word.text) in ends or (word.is_small and not word.senses.isdisjoint(ends))
-        if is_end and (not is_first or word.is_small):
+        if is_end and (not is_first or word.is_small) and not self._goes_on(number, spec):
             return True
         before = self.parsed.tokens[number - 1]
         gap = self.parsed.bare[before.end : word.start]
@@ -898,6 +932,19 @@ class Filling:
             not is_first and self._is_several(spec) and gap.strip() == ","
         )
         return not is_inside and bool(END.search(gap))
+
+    def _goes_on(self, number: int, spec: Input) -> bool:
+        """Return True for a function word within a new name: “Les temps du passé”.
+
+        What is known to the vault, or a noun such as “folder”, begins another part.
+        """
+        after = self.parsed.tokens[number + 1 : number + 3]
+        word = self.parsed.tokens[number]
+        is_within_name = word.is_small and not JOINED.match(word.text)
+        if spec.kind not in ("newNote", "newName") or not after or not is_within_name:
+            return False
+        begins = (*self.parsed.names, *self.parsed.quotes, *self.parsed.days)
+        return not any(is_within(word, begins) or word.senses & _PARTS for word in after)
 
     def _is_several(self, spec: Input) -> bool:
         """Return True for an input that may be a list of things: “milk, eggs and bread”."""
@@ -950,19 +997,23 @@ class Filling:
     def _is_lower(self, word: Word) -> bool:
         return not self.parsed.text[word.start].isupper()
 
-    def _without_tail(self, first: int, end: int, is_prose: bool) -> int:
+    def _without_tail(self, first: int, end: int, spec: Input) -> int:
         """Return the end of a phrase without a preposition and words of the recipe behind it.
 
         The verb may be the last word.
         """
         verb, last = words(self.recipe.title)[0], end
+        is_name = spec.kind in ("newNote", "newName")
+        is_name = is_name and not JOINED.search(self.parsed.bare)
+        tail = NOUNS.keys() if is_name or spec.kind in _PROSE else {*self._own, *NOUNS}
+        tail = tail | _PARTS if is_name else tail
         for number in range(end - 1, first - 1, -1):
             word = self.parsed.tokens[number]
             is_small = word.is_small and self._is_lower(word)
             is_verb = verb in meanings(word.text) and number > first
             if is_small or (is_verb and number == last - 1):
                 last = number
-            elif word.senses.isdisjoint(NOUNS if is_prose else {*self._own, *NOUNS}):
+            elif word.senses.isdisjoint(tail):
                 break
         return last
 

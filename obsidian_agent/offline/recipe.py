@@ -33,14 +33,14 @@ _Named = Literal[
     "names",
     "day",
 ]
-Kind = Literal[ParameterType, _Named, "choice", "notes", "field"]
+Kind = Literal[ParameterType, _Named, "choice", "notes", "field", "pairs"]
 """The kind of an input's value, unless it is a type of the plan language.
 
 `entry` is an existing note, folder or other file; `newNote` the path of a note to create; `newName`
 a new path, by name, for the entry in the input `of`; `names` new names, or a series such as months;
 `day` a day as its distance from today; `value` the value of a property; `heading` a heading of the
 note in the input `of`; `notes` a description of notes (`note_set.py`); `field` a field to sort or
-group notes by.
+group notes by; `pairs` properties with their values.
 """
 
 Subject = Literal[

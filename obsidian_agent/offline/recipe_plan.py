@@ -130,6 +130,11 @@ def _step(
     """
     absent_references = {f"${{{name}}}" for name in absent}
     keys = {f"${{{name}}}": value for name, value in known.items() if isinstance(value, str)}
+    pairs = {
+        f"${{{name}}}": map_texts(value, escape)
+        for name, value in known.items()
+        if isinstance(value, dict)
+    }
     sets = {
         f"${{{name}}}": map_texts(
             value.condition(), lambda text: text if text == ACTIVE else escape(text)
@@ -154,9 +159,10 @@ def _step(
         if not isinstance(value, dict):
             return value
         return {
-            keys.get(key, key): pruned(item)
+            name: pruned(one)
             for key, item in value.items()
             if not absent_references & {key, item if isinstance(item, str) else key}
+            for name, one in pairs.get(key, {keys.get(key, key): item}).items()
         }
 
     return {

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, cached_property
-from itertools import pairwise, starmap
-from typing import Final
+from itertools import pairwise, product, starmap
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -46,6 +46,9 @@ from obsidian_agent.offline.words import (
 from obsidian_agent.tools.core.moment import format_moment
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.text import decode
+
+if TYPE_CHECKING:
+    from obsidian_agent.offline.assignments import Assignment
 
 _MAX_NAME_WORDS: Final = 12
 _MAX_PART_WORDS: Final = 4
@@ -123,6 +126,10 @@ NOUNS: Final[Mapping[str, tuple[NameKind, ...]]] = {
 """The kinds of names beside these words."""
 _OF_NOTES: Final[tuple[NameKind, ...]] = ("tag", "folder", "value")
 """The kinds of a name before the word "notes", if it is one of these."""
+_INSIDE: Final = frozenset({"in", "on", "for"})
+"""Senses of prepositions before the notes that a sentence is about."""
+_PLACED: Final = frozenset({*NOUNS, "templat", "section", "heading"})
+"""The nouns before which the name of a property is that of another thing."""
 _HOLDING: Final[tuple[NameKind, ...]] = ("folder", "note", "alias", "file")
 """The kinds of a name behind "in": notes are in a folder or in a list, not in a tag or a value."""
 OPERATORS: Final[Mapping[str, Op]] = {
@@ -585,6 +592,23 @@ class Sentence(Struct, frozen=True, dict=True):
         return tuple(
             self._with_rest(self._with_value(match)) for match in narrowed if match is not None
         )
+
+    @cached_property
+    def assignments(self) -> Sequence[Sequence[Assignment]]:
+        """The groups of properties that the sentence gives values."""
+        # Lazy: exact examples do not need it.
+        from obsidian_agent.offline.assignments import assignments
+
+        owners = [
+            (match, str(match.of_kinds("property")[0].value))
+            for match in self._matches
+            if match.of_kinds("property") and not is_within(match, self.quotes)
+            if (after := self.after(match.end)) is None or after.senses.isdisjoint(_PLACED)
+        ]
+        named = [match for match in self._matches if match.of_kinds("note", "alias", "folder")]
+        cues = [self.cue(match.start) for match in named]
+        stops = [cue.start for cue in cues if cue is not None and cue.senses & _INSIDE]
+        return list(assignments(self.text, self.bare, self.tokens, owners, stops))
 
     @cached_property
     def texts(self) -> tuple[Stretch, ...]:
@@ -1178,17 +1202,20 @@ def _new(sentence: str, names: VaultNames) -> Iterator[NameMatch]:
     """Yield new tags with `#`, and new folders or tags below existing ones."""
     for tag in _TAG.finditer(sentence):
         yield NameMatch(tag.start(), tag.end(), tag[0], (Name("tag", tag[1]),))
+    starts, _ = _edges(sentence[:MAX_READ])
     for token in _TOKEN.finditer(sentence):
-        for sign in reversed(list(_JOINT.finditer(token[0]))):
+        begins = [start for start in starts if start <= token.start()][-_MAX_PART_WORDS:]
+        for start, sign in product(begins, reversed(list(_JOINT.finditer(token[0])))):
+            border = token.start() + sign.start()
             known = [
                 name
-                for name in names.find(token[0][: sign.start()], "tag", "folder")
+                for name in names.find(sentence[start:border], "tag", "folder")
                 if name.kind == "tag" or sign[0] == "/"
             ]
             if known:
-                rest = token[0][sign.start() :]
+                rest, text = sentence[border : token.end()], sentence[start : token.end()]
                 new_names = tuple(replace(name, value=f"{name.value}{rest}") for name in known)
-                yield NameMatch(token.start(), token.end(), token[0], new_names, new=True)
+                yield NameMatch(start, token.end(), text, new_names, new=True)
                 break
 
 

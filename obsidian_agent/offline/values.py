@@ -88,6 +88,8 @@ def read(
     """
     if isinstance(value, NoteSet) and spec.kind == "notes":
         return value
+    if isinstance(value, dict) and spec.kind == "pairs":
+        return value
     if isinstance(value, NoteSet | dict):
         raise InvalidValue(f"{spec.description}: text is required.")
     value = form_text(spec, value)
@@ -139,6 +141,8 @@ def _read(spec: Input, text: str, around: Surroundings, of: Any, known: bool) ->
             return _date(spec, text, around)
         case "value":
             return _value(text, of, around, known)
+        case "pairs":
+            return _pairs(spec, text, around)
         case _:
             try:
                 return coerce_value(names_of(text) if spec.kind == "names" else text, spec.type)
@@ -225,6 +229,9 @@ def form_text(spec: Input, value: Any) -> str:
             return value.query()
         case None:
             return ""
+        case dict():
+            pairs = (f"{name}: {note_set.property_text(one)}" for name, one in value.items())
+            return "; ".join(pairs)
         case list():
             if any("," in str(item) for item in value):
                 return json.dumps(value, ensure_ascii=False)
@@ -240,6 +247,8 @@ def phrase(value: Any) -> str:
             return value.text()
         case list():
             return ", ".join(map(phrase, value))
+        case dict():
+            return ", ".join(f"{name}: {phrase(one)}" for name, one in value.items())
         case _:
             return "this note" if value == ACTIVE else note_set.property_text(value)
 
@@ -420,6 +429,20 @@ def _value(
         not values and key_of(text) in NEAR
     )
     return day.isoformat() if day is not None and dated else value
+
+
+def _pairs(spec: Input, text: str, around: Surroundings) -> dict[str, Any]:
+    # Lazy: few forms have such a field.
+    from obsidian_agent.offline.assignments import pairs_of
+
+    pairs = pairs_of(text)
+    if pairs is None:
+        raise InvalidValue(
+            f"{spec.description}: “{text}” is no list of properties with values.",
+            hint="Write it like status: paid; rating: 5.",
+        )
+    names = {name: _property(name, around, known=False) for name, _ in pairs}
+    return {names[name]: _value(value, names[name], around) for name, value in pairs}
 
 
 def read_set(text: str, around: Surroundings, *, known: bool = False) -> NoteSet:

@@ -42,6 +42,7 @@ def wanted(kind: Any, **more: Any) -> Input:
         ("boolean", "yes", True),
         ("list", "a, b", ["a", "b"]),
         ("text", " as it is ", " as it is "),
+        ("pairs", "Rating: 4; due: 2026-02-01", {"rating": 4, "due": "2026-02-01"}),
     ],
 )
 def test_each_kind_has_one_reader(around: Surroundings, kind: str, text: str, value: Any) -> None:
@@ -57,6 +58,7 @@ def test_each_kind_has_one_reader(around: Surroundings, kind: str, text: str, va
         ("folder", ".obsidian"),
         ("newNote", "a/../../b"),
         ("tag", "two words"),
+        ("pairs", "no colon"),
         ("field", "no such thing"),
         ("date", "soon"),
         ("date", "last month"),

@@ -43,6 +43,7 @@ SAMPLES: Final[Mapping[str, str]] = {
     "tags": "done, x",
     "property": "status",
     "properties": "status",
+    "pairs": "status: open; rating: 3",
     "value": "open",
     "field": "name",
     "date": "2026-03-01",

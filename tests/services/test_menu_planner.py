@@ -404,9 +404,9 @@ async def test_an_answer_without_the_model_stays_before_a_doubtful_choice(
 ) -> None:
     server.play(choice({"action": "count-words", "notes": {"tag": "idea"}}))
     question = "Which open tasks are there in Garden together?"
-    answered = [
-        event async for event in desk.session.answer(question, refuse_all, propose=False)
-    ][-1]
+    answered = [event async for event in desk.session.answer(question, refuse_all, propose=False)][
+        -1
+    ]
     assert isinstance(answered, Answer)
     assert "buy seeds" in answered.text
 
