@@ -47,12 +47,13 @@ from obsidian_agent.plan.result import (
     preview_document,
     summary_document,
 )
-from obsidian_agent.plan.validate import validate
+from obsidian_agent.plan.validate import Validated, validate
 from obsidian_agent.services.focus import Focus
 from obsidian_agent.services.open_vault import OpenVault
+from obsidian_agent.services.plan_review import result_of
 from obsidian_agent.services.plans import Plans
 from obsidian_agent.services.run_context import run_context
-from obsidian_agent.services.waiting_plans import ProposedResult, WaitingPlans
+from obsidian_agent.services.waiting_plans import UNKNOWN_RESULT, ProposedResult, WaitingPlans
 from obsidian_agent.tools.core.tool import RunContext, ToolContext
 from obsidian_agent.vault.views.changes import ChangeSet, NetChange
 from obsidian_agent.vault.views.overlay import OverlayVault
@@ -296,7 +297,7 @@ class SharedVault(Struct, frozen=True, kw_only=True):
             checked.plan.to_json(),
             source=self.client,
             now=self.vault.clock(),
-            result=ProposedResult(changes=None if preview is None else preview["count"]),
+            result=self._result(checked),
         )
         self._note_proposal(waiting.id, goal=checked.plan.goal[:200])
         message = (
@@ -310,6 +311,14 @@ class SharedVault(Struct, frozen=True, kw_only=True):
             "preview": preview,
         }
         return ClientProposal(self.client, checked.plan.to_json()), document
+
+    def _result(self, checked: Validated) -> ProposedResult:
+        """Return what a plan does in the whole vault, for the user. The client never gets it."""
+        try:
+            with self._limited():
+                return result_of(self.plans.proposed(checked, self.vault.view(), ""))
+        except (PlanError, MissingInput):
+            return UNKNOWN_RESULT
 
     def resolve(self, document: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
         """Record the outcome of a stored plan. Return its document with the outcome. Blocks.

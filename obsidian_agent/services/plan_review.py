@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.plan.parameters import MissingInput
@@ -146,12 +147,15 @@ def put_aside(
     for name, parameter in document.get("parameters", {}).items():
         if name in preview.context.params:
             parameter["default"] = preview.context.params[name]
-    result = ProposedResult(
-        preview.plan_hash if is_whole else None,
-        len(preview.change_set.changes),
-        effects_of(preview),
-    )
+    result = result_of(preview)
+    if not is_whole:
+        result = replace(result, plan_hash=None)
     return waiting.add(document, source=source, now=now, result=result, replaces=replaces)
+
+
+def result_of(preview: Preview) -> ProposedResult:
+    """Return the result of a plan as it is stored with one that waits."""
+    return ProposedResult(preview.plan_hash, len(preview.change_set.changes), effects_of(preview))
 
 
 def effects_of(preview: Preview) -> tuple[str, ...]:

@@ -116,3 +116,6 @@ def test_every_door_ends_in_the_same_inbox_with_the_same_preview(
     assert {event["planId"] for event in told} == {row["id"] for row in waiting}
     assert call("plans", "run", waiting[-1]["id"], "--yes")["status"] == "done"
     assert (tmp_path / "vault" / "Inbox.md").read_text() == "# Inbox\nCall Ada\n"
+    (proposed,) = [row["id"] for row in waiting if row["from"] == "mcp"]
+    assert [row["stale"] for row in call("plans", "list")["plans"]] == [True] * 4
+    assert call("plans", "run", proposed, "--yes")["errors"][0]["code"] == "CONFLICT"
