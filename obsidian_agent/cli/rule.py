@@ -133,7 +133,7 @@ def _test(options: argparse.Namespace, out: Output) -> Exit:
     for time, preview in trials:
         when = time.isoformat(timespec="seconds")
         if isinstance(preview, Problem):
-            rows.append({"time": when, "problem": preview.message})
+            rows.append({"time": when, "problem": preview.sentence})
         elif changes := len(preview.change_set.changes):
             rows.append({"time": when, "goal": preview.plan.goal, "changes": changes})
     if out.as_json:

@@ -395,7 +395,7 @@ class RuleRunner:
         preview = self._preview(rule, now)
         if isinstance(preview, Problem):
             proposed = "" if preview.code == _NO_PLAN else rule.proposed
-            return RuleOutcome(rule.name, reason=preview.message), proposed
+            return RuleOutcome(rule.name, reason=preview.sentence), proposed
         if not preview.change_set.changes:
             return RuleOutcome(rule.name, reason="Nothing would change."), ""
         if rule.alone and _may_run_alone(preview):

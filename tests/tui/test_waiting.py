@@ -120,15 +120,16 @@ async def test_a_plan_whose_result_differs_is_looked_at_first(
 ) -> None:
     wiring = wiring_with(make_vault, tmp_path, plan("Inbox.md", "one"))
     inbox = Path(wiring.store.real_path) / "Inbox.md"
-    inbox.write_text("# Changed\n")
-    async with driving_real(wiring) as app:
+    inbox.write_text("# Changed\n" + "line\n" * 9)
+    async with driving_real(wiring, size=(80, 24)) as app:
         await app.send("/plans")
         await app.on_top(WaitingScreen)
         await app.until(lambda: "! The vault changed since the plan was proposed." in app.screen())
         app.wait_out_grace()
         await app.press("a")
         await app.until(lambda: app.main.turn.pending is not None)
-        assert inbox.read_text() == "# Changed\n"
+        await app.until(lambda: "The vault changed since the plan was proposed." in app.screen())
+        assert "one" not in inbox.read_text()
 
 
 async def test_a_rule_proposes_while_the_app_is_open(make_vault: MakeVault, tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ class RulesScreen(ListScreen["Rule", None]):
         lines: list[Line] = [("In the last 30 days it would have proposed:", "$primary")]
         for moment, preview in self._runner.trial(rule)[-MAX_LINES:]:
             if isinstance(preview, Problem):
-                text = preview.message
+                text = preview.sentence
             else:
                 count = counted(len(preview.change_set.changes), "change")
                 text = f"{preview.plan.goal} ({count})"

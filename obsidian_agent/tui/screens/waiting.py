@@ -71,7 +71,7 @@ class WaitingList(VirtualList["PlanReview"]):
             changes += f" · replaces {counted(plan.replaces, 'earlier plan')}"
         warning = ""
         if row.problem is not None:
-            warning = f"  ! {terminal_text.shortened(row.problem.message, 80)}"
+            warning = f"  ! {terminal_text.shortened(row.problem.sentence, 80)}"
         elif row.is_stale:
             warning = "  ! the vault changed since"
         return Content.assemble(
@@ -89,7 +89,7 @@ class DisplayedPlan(Struct, frozen=True):
     is_complete: bool
 
 
-class WaitingScreen(ListScreen["PlanReview", "WaitingPlan"]):
+class WaitingScreen(ListScreen["PlanReview", "PlanReview"]):
     """The waiting plans, with the changes of the one under the cursor below them.
 
     Dismisses with the plan to look at; the screen below previews it like any other plan.
@@ -150,11 +150,12 @@ class WaitingScreen(ListScreen["PlanReview", "WaitingPlan"]):
         diff = await asyncio.to_thread(changes_of, row, self._plans)
         if row is not self.row or not self.is_attached:
             return
-        detail.show_diff(title, diff)
+        has_remarks = bool(row.differences or row.preview.warnings)
+        detail.show_diff(title, diff, from_top=has_remarks)
         self._displayed = DisplayedPlan(row, is_complete=len(changes) <= MAX_FILES)
 
     def on_virtual_list_chosen(self, event: WaitingList.Chosen) -> None:
-        self.dismiss(event.row.plan)
+        self.dismiss(event.row)
 
     def action_drop(self) -> None:
         if self.row is not None:
@@ -174,7 +175,7 @@ class WaitingScreen(ListScreen["PlanReview", "WaitingPlan"]):
         preview = displayed.row.preview
         needs_look = displayed.row.is_stale or not displayed.is_complete
         if preview is None or needs_look or preview.deferred or preview.discloses:
-            self.dismiss(displayed.row.plan)
+            self.dismiss(displayed.row)
             return
         self._is_busy = True
         self.refresh_bindings()
@@ -190,7 +191,7 @@ class WaitingScreen(ListScreen["PlanReview", "WaitingPlan"]):
         if not self.is_attached:
             return
         await self.reload()
-        self.show_problem("" if problem is None else problem.message)
+        self.show_problem("" if problem is None else problem.sentence)
 
     def action_apply_all(self) -> None:
         self._is_busy = True
@@ -219,7 +220,7 @@ def changes_of(row: PlanReview, plans: Plans) -> Diff:
     assert row.preview is not None
     changes = row.preview.change_set.changes
     parts = [_notes([f"! {line}" for line in row.differences])]
-    parts.append(_notes([f"! {problem.message}" for problem in row.preview.warnings]))
+    parts.append(_notes([f"! {problem.sentence}" for problem in row.preview.warnings]))
     for change in changes[:MAX_FILES]:
         target = "" if change.new_path is None else f" → {change.new_path.text}"
         parts.append(_notes([f"{_KINDS[change.kind]} {change.path.text}{target}"]))
@@ -234,7 +235,7 @@ def _notes(lines: Sequence[str]) -> Diff:
 
 
 def _problem(row: PlanReview) -> str:
-    return "The plan cannot run." if row.problem is None else row.problem.message
+    return "The plan cannot run." if row.problem is None else row.problem.sentence
 
 
 class WatchedRules:
@@ -337,16 +338,20 @@ class WaitingActions(Workspace):
 
         self.app.push_screen(RulesScreen(self.services.rules, self.session))
 
-    def _look_at(self, plan: WaitingPlan | None) -> None:
+    def _look_at(self, row: PlanReview | None) -> None:
         self._look_for_plans()
-        if plan is None or not self.ensure_idle():
+        if row is None or not self.ensure_idle():
             return
+        plan = row.plan
         outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         outcome.add_done_callback(lambda ended: self._decided_on(plan, ended.result()))
         from obsidian_agent.integrations.proposals import ClientProposal
 
         proposal = ClientProposal(plan.source, plan.plan)
-        source = PlanSource(client=ClientPlan(proposal, outcome, is_connected=False))
+        client = ClientPlan(
+            proposal, outcome, is_connected=False, remark="\n".join(row.differences)
+        )
+        source = PlanSource(client=client)
         self.freeze_focus()
         self.turn.preview(plan.plan, frozenset(), {}, source=source)
 

@@ -499,7 +499,9 @@ class TurnController:
         self._view.add_entry("note", f"You have not decided on “{goal}”. It waits: /plans")
 
     def _report_difference(self, preview: Preview) -> None:
-        """Show the difference between the plan that the user asked to change, and the new one."""
+        """Show the difference from the plan that the user asked to change, or from a proposal."""
+        if self.client is not None and self.client.remark:
+            self._view.show_plan_notice(self.client.remark)
         revised, self.revises = self.revises, None
         if revised is None:
             return

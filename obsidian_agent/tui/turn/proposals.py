@@ -25,6 +25,8 @@ class ClientPlan(Struct, frozen=True, eq=False):
     outcome: asyncio.Future[Outcome]
     is_connected: bool = True
     """True if the client receives the outcome; False for the author of a waiting plan."""
+    remark: str = ""
+    """The differences from the plan as it was proposed, in lines."""
 
     def decide(
         self,

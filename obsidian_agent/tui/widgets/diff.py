@@ -102,11 +102,13 @@ class DiffView(ScrollView, can_focus=True):
         self._marks: dict[int, list[tuple[int, int]]] = {}
         self._strips: dict[tuple[int, int], Strip] = {}
         self._digits = 1
+        self._starts_at_top = False
         self._is_at_start = True
         """True until the user scrolls."""
 
-    def show(self, diff: Diff) -> None:
-        """Show another diff from its first change."""
+    def show(self, diff: Diff, *, from_top: bool = False) -> None:
+        """Show another diff from its first change, or from its first line."""
+        self._starts_at_top = from_top
         self.message = "" if diff.lines else "No lines to show."
         self._set(diff)
         self._is_at_start = True
@@ -119,7 +121,7 @@ class DiffView(ScrollView, can_focus=True):
         self._layout()
 
     def _go_to_start(self) -> None:
-        starts = self._change_rows()
+        starts = [] if self._starts_at_top else self._change_rows()
         self.scroll_to(y=max(starts[0] - 2, 0) if starts else 0, animate=False, immediate=True)
 
     @property
@@ -345,14 +347,14 @@ class Detail(Vertical):
             with VerticalScroll(id="detail-text", can_focus=False):
                 yield Static("", markup=False)
 
-    def show_diff(self, title: str, diff: Diff) -> None:
-        """Show the diff of one file."""
+    def show_diff(self, title: str, diff: Diff, *, from_top: bool = False) -> None:
+        """Show the diff of one file, from its first change or from its first line."""
         self.title, self.content = title, diff
         signs = Content.assemble(
             (f"  +{diff.added:,}", "$success"), (f"  −{diff.removed:,}", "$error")
         )
         self._head(title, signs)
-        self.query_one(DiffView).show(diff)
+        self.query_one(DiffView).show(diff, from_top=from_top)
         self.query_one(ContentSwitcher).current = "diff"
 
     def show_text(self, title: str, text: str) -> None:
