@@ -18,6 +18,8 @@ _JOINT: Final = unicode_expression(
 )
 """The words between a value and the next property."""
 _PAIR: Final = unicode_expression(r"\s*([^:;]+?)\s*:\s*(.*?)\s*")
+_INITIAL: Final = unicode_expression(r"(?<!\p{L})\p{Lu}$")
+"""The letter before a full stop that ends no sentence: “Ursula K. Le Guin”."""
 _MAX_COPULAS: Final = 2
 """Function words between a property and its value: “set to”."""
 
@@ -52,7 +54,8 @@ def assignments(
         limit = min([after.start, *(stop for stop in stops if stop > start)])
         gap = bare[start:limit]
         joint = _JOINT.search(gap) if after.end and limit == after.start else None
-        border = END.search(gap, 0, joint.start() if joint else len(gap))
+        borders = END.finditer(gap, 0, joint.start() if joint else len(gap))
+        border = next((one for one in borders if not _INITIAL.search(gap[: one.start()])), None)
         end = border or joint
         value = gap[: end.start()] if end else gap
         is_last = limit < after.start or not after.end

@@ -151,10 +151,10 @@ def feast(word: Word, today: date) -> Stretch | None:
     return Stretch(word.start, word.end, first.isoformat())
 
 
-def parse_day(text: str, today: date) -> date | None:
+def parse_day(text: str, today: date, *, ahead: bool = False) -> date | None:
     """Return the day that a phrase means, or None.
 
-    A weekday means the next one; a date without a year is in this year.
+    A weekday means the next one; a date without a year is in this year, or the next one `ahead`.
     """
     phrase = _translated(text)
     if phrase in _NAMED:
@@ -168,22 +168,29 @@ def parse_day(text: str, today: date) -> date | None:
                 for number, name in enumerate(MONTHS, 1)
                 if name.startswith(match["month"][:3])
             )
-            return date(int(match["year"] or today.year), month, int(match["day"]))
+            return _in_year(match["year"], month, int(match["day"]), today, ahead=ahead)
         if match := _EASTERN.fullmatch(phrase):
-            return date(int(match["year"] or today.year), int(match["month"]), int(match["day"]))
+            month, day = int(match["month"]), int(match["day"])
+            return _in_year(match["year"], month, day, today, ahead=ahead)
         if match := _AWAY.fullmatch(phrase):
             count = int(match["count"]) if match["count"].isdigit() else NUMBERS[match["count"]]
             return shift(today, count if match["in"] else -count, match["unit"])
         if match := _WEEKDAY.fullmatch(phrase):
-            ahead = (WEEKDAYS.index(match[2]) - today.weekday()) % 7
+            distance = (WEEKDAYS.index(match[2]) - today.weekday()) % 7
             if match[1] == "last":
-                ahead -= 7
-            elif match[1] == "next" and not ahead:
-                ahead = 7
-            return today + timedelta(days=ahead)
+                distance -= 7
+            elif match[1] == "next" and not distance:
+                distance = 7
+            return today + timedelta(days=distance)
     except (ValueError, OverflowError):
         pass
     return None
+
+
+def _in_year(year: str | None, month: int, day: int, today: date, *, ahead: bool) -> date:
+    this_year = date(int(year or today.year), month, day)
+    is_over = year is None and ahead and this_year < today
+    return this_year.replace(year=today.year + 1) if is_over else this_year
 
 
 def _translated(text: str) -> str:

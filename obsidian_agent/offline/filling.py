@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from obsidian_agent.errors import ObsidianAgentError, VaultError
 from obsidian_agent.expression import unicode_expression
+from obsidian_agent.offline.days import parse_day
 from obsidian_agent.offline.names import Name, NameKind, display_text
 from obsidian_agent.offline.note_set import ACTIVE, InvalidValue, NoteSet, Term, without_templates
 from obsidian_agent.offline.recipe import ITEMS, SLOT, Input, Recipe
@@ -28,7 +29,7 @@ from obsidian_agent.offline.sentence import (
     cue_before,
     is_within,
 )
-from obsidian_agent.offline.values import names_of, read, without_unit
+from obsidian_agent.offline.values import headings, names_of, read, without_unit
 from obsidian_agent.offline.words import (
     END,
     FUNCTION_WORDS,
@@ -77,7 +78,7 @@ _OF_LISTS: Final = frozenset({"list", "bullet"})
 _SEVERAL: Final = ("list", "names")
 _KIND_CUES: Final[Mapping[str, frozenset[str]]] = {
     **{noun: frozenset({noun}) for noun in ("tag", "folder", "property", "heading")},
-    "newName": frozenset({"call", "name"}),
+    **dict.fromkeys(("newName", "newNote"), frozenset({"call", "name"})),
 }
 """The stems of the words before an input of a kind, in any recipe."""
 _INTRODUCING: Final = frozenset({"new", "call"})
@@ -95,6 +96,8 @@ _ALL: Final = NoteSet()
 _PARTS: Final = frozenset({*NOUNS, "text", "templat", "task", "link", "section", "heading"})
 """Senses of the nouns that begin another part of a sentence than a new name."""
 _WHEN: Final = frozenset({"befor", "sinc"})
+_UNTIL: Final = _WHEN | {"due"}
+"""Senses of the words beside the due date of a task."""
 _LIMITING: Final = frozenset({"that", "which", "befor", "sinc", "without", "thi", NOT})
 """Senses of the words that begin a clause about which notes are meant."""
 _ADVERBS: Final = frozenset({"still", "also", "just", "currently"})
@@ -111,6 +114,7 @@ _OF_NAMES: Final = _TO | _INSIDE | {"of", "on", "for"}
 """Senses of the words before the name of a note."""
 _ASSIGNS: Final = unicode_expression(r"\s*[:=]")
 _BEHIND_COLON: Final = unicode_expression(r"(?s)(?:：|:(?=\s|[^\x00-\x7f]))\s*(\S.*?)\s*$")
+_HAN: Final = unicode_expression(r"\p{Han}+")
 _OPENING: Final = unicode_expression(r"[^\s\ue000]+$")
 _CLOSING: Final = unicode_expression(r"[^\s,;:.!?\ue000。，；！？]*")
 
@@ -279,6 +283,8 @@ class Filling:
         self._take_exchange()
         self._take_template()
         self._take_new_value()
+        self._take_heading()
+        self._take_place()
         self._find_texts()
         # A folder is filled before a description of notes, which takes all that remains.
         parts: dict[str, list[Stretch]] = {}
@@ -296,6 +302,7 @@ class Filling:
             if (value := self._value(spec)) is not None:
                 self.values[spec.name] = value
         self._guess()
+        self._name_after()
         self._give_up_pair()
         self._itemize()
         self._narrow()
@@ -414,6 +421,13 @@ class Filling:
         self.values["notes"] = NoteSet((Term("note", exchange.note),))
         self.is_known = True
 
+    def _name_after(self) -> None:
+        """Name a new note after the value that it is made of: a section's heading."""
+        for name, spec in self.recipe.inputs.items():
+            text = self.values.get(spec.of or "")
+            if spec.kind == "newNote" and name not in self.values and isinstance(text, str):
+                self.values[name] = read(spec, text, self.parsed.around)
+
     def _give_up_pair(self) -> None:
         """Give up a new property and its value, if no word of a statement says that it is one."""
         phrase = self.guesses.get("property")
@@ -453,7 +467,11 @@ class Filling:
         match spec.kind:
             case "date" | "day":
                 day = self._day(spec)
-                return day if day is None else read(spec, day, self.parsed.around)
+                if day is None:
+                    return None
+                is_due = spec.kind == "date" and self.recipe.answer is None
+                text = self._future(day) if is_due else day.text
+                return read(spec, text, self.parsed.around)
             case "choice":
                 return self._choice(spec)
             case "notes":
@@ -475,7 +493,7 @@ class Filling:
             case _:
                 return next(self._read(spec), None)
 
-    def _day(self, spec: Input) -> str | None:
+    def _day(self, spec: Input) -> Stretch | None:
         """Return the first unused day, unless the word before it belongs to another input.
 
         “From Monday to Friday” is first of all a day that “to” precedes.
@@ -487,7 +505,7 @@ class Filling:
             is_cued = literal in cues or senses & cues
             if is_cued or (owner is None and not (cues and senses & _WHEN)):
                 self._use(owner or day)
-                return day.text
+                return day
         return None
 
     def _choice(self, spec: Input) -> Any:
@@ -496,11 +514,12 @@ class Filling:
         The one with most words is best, then the last. In an action “open tasks” says which tasks,
         not what they become.
         """
+        selects = self.recipe.answer is not None or "all" in spec.options
         free = [
             word
             for word in self.parsed.tokens
             if not is_within(word, (*self.used, *self.parsed.names))
-            and not (self.recipe.answer is None and self._describes_tasks(word))
+            and (selects or not self._describes_tasks(word))
         ]
         best: list[Word] = []
         chosen = None
@@ -596,7 +615,7 @@ class Filling:
             if any(self._phrases_of(spec, literal=True)):
                 parts = [part for part in parts if self._cue(part)[0] in cues]
         elif spec.kind == "tag" and any(
-            self._is_unknown(one) and (label := self._label(one)) and "tag" in label.senses
+            self._is_unknown(one) and self._is_labelled(one, "tag")
             for one in self._phrases_of(spec, literal=False)
         ):
             parts = texts  # “the tag new”, not the notes “tagged old”
@@ -627,6 +646,11 @@ class Filling:
             is_plain = not (match.negated or match.new or match.text.startswith("#"))
             if is_plain and senses & _TO and "in" not in senses:
                 yield self._stretch(match.start, match.end)
+
+    def _is_labelled(self, phrase: Stretch, noun: str) -> bool:
+        """Return True for “the tag new”; in “tag Soup” the word is a verb."""
+        label = self._label(phrase)
+        return label is not None and noun in label.senses and label != self.parsed.tokens[0]
 
     def _is_unknown(self, phrase: Stretch) -> bool:
         return not is_within(phrase, (*self.parsed.names, *self.parsed.conditions))
@@ -689,17 +713,28 @@ class Filling:
     def _without_due(self, part: Stretch) -> Stretch:
         """Return a text without the day at its end, and the words before it, that is its date."""
         due = next((one for one in self.recipe.inputs.values() if one.kind == "date"), None)
-        ends = (day for day in self._days if part.start < day.start and day.end == part.end)
+        ends = (day for day in self._days if part.start < day.start and self._ends(day, part))
         day = next(ends, None) if due is not None else None
         inside = list(self.parsed.between(part.start, day.start)) if day is not None else []
         last = len(inside)
-        while last and (inside[last - 1].is_small or inside[last - 1].senses & _WHEN):
+        while last and (inside[last - 1].is_small or inside[last - 1].senses & _UNTIL):
             last -= 1
         if day is None or due is None or not last:
             return part
-        self.values[due.name] = read(due, day.text, self.parsed.around)
-        self._use(self._stretch(inside[last - 1].end, day.end))
+        self.values[due.name] = read(due, self._future(day), self.parsed.around)
+        self._use(self._stretch(inside[last - 1].end, part.end))
         return self._stretch(part.start, inside[last - 1].end)
+
+    def _ends(self, day: Stretch, part: Stretch) -> bool:
+        """Return True for a day at the end of a text: “12月20日之前”."""
+        behind = self.parsed.between(day.end, part.end)
+        return all(word.is_small or word.senses & _UNTIL for word in behind)
+
+    def _future(self, day: Stretch) -> str:
+        """Return a day; one without a year, such as “15 January”, is the next one."""
+        today = self.parsed.around.context.now.date()
+        ahead = parse_day(self.parsed.bare[day.start : day.end], today, ahead=True)
+        return ahead.isoformat() if ahead is not None else day.text
 
     def _take_template(self) -> None:
         """Fill the template of one note that the word before “note” names."""
@@ -708,6 +743,61 @@ class Filling:
             self._use(template)
             self.values["template"] = template.text
             self.is_known = True
+
+    def _take_heading(self) -> None:
+        """Fill the heading that the only note has: “the questions in Garage”."""
+        spec, words_of = self.recipe.inputs.get("heading"), self.parsed.words_of
+        if spec is None or spec.kind != "heading":
+            return
+        is_daily = "util.periodNote" in self.recipe.tools
+        note = self.parsed.daily_note if is_daily else self.parsed.only_note
+        known = {tuple(words(one)): one for one in headings(note, self.parsed.around) if words(one)}
+        quoted = [(quote, tuple(words(quote.text))) for quote in self._texts]
+        spoken = [
+            (self._stretch(run[0].start, run[-1].end), tuple(stem(one.text) for one in run))
+            for run in words_of(max(map(len, known), default=0))
+            if self.parsed.between(0, run[0].start)[-1:] and self._cue_is_place(run[0])
+        ]
+        for part, run in (*(quoted if len(quoted) > 1 else ()), *spoken):
+            if run in known and not any(_overlaps(part, [one]) for one in self.parsed.names):
+                self.values["heading"] = known[run]
+                self._use(part)
+                return
+
+    def _cue_is_place(self, word: Word) -> bool:
+        cue = self.parsed.cue(word.start)
+        return cue is not None and bool(cue.senses & (_OF_NAMES | {"at"}))
+
+    def _take_place(self) -> None:
+        """Use the folder right behind the name of a new note, if no input takes it."""
+        inputs = self.recipe.inputs
+        spec = next((one for one in inputs.values() if one.kind == "newNote"), None)
+        if spec is None or "folder" in inputs:
+            return
+        for literal in (True, False):
+            for phrase in self._phrases_of(spec, literal=literal):
+                behind = self.parsed.after(phrase.end)
+                folder = next(
+                    (
+                        match
+                        for match in self._names
+                        if match.of_kinds("folder")
+                        and behind is not None
+                        and match.start >= behind.end
+                        and not self.parsed.bare[behind.end : match.start].strip()
+                    ),
+                    None,
+                )
+                if folder is None or behind is None or "in" not in behind.senses:
+                    continue
+                path = f"{folder.of_kinds('folder')[0].value}/{phrase.text}"
+                try:
+                    self.values[spec.name] = read(spec, path, self.parsed.around)
+                except InvalidValue:
+                    continue
+                self._use(self._stretch(phrase.start, folder.end))
+                self.guesses[spec.name] = phrase
+                return
 
     def _take_new_value(self) -> None:
         """Fill the property of a value that becomes another: “set paused clients to active”."""
@@ -818,9 +908,13 @@ class Filling:
         has_number = any(letter.isdigit() for letter in phrase.text)
         is_day = is_name and not has_number and is_within(phrase, self.parsed.days)
         # “New task: …” makes no note called “task”.
-        is_noun = spec.kind == "newNote" and len(inside) == 1 and self._is_lower(inside[0])
+        is_lower = all(map(self._is_lower, inside))
+        is_noun = spec.kind == "newNote" and len(inside) == 1 and is_lower
         is_noun = is_noun and bool(inside[0].senses & NO_NOTES)
-        if (inside and not content) or is_series or is_known or is_day or is_noun:
+        # Nor is one the value: “in the note Dacha”.
+        are_nouns = bool(content) and all(word.senses & NOUNS.keys() for word in content)
+        are_nouns = are_nouns and spec.kind in ("newName", "heading") and is_lower
+        if (inside and not content) or is_series or is_known or is_day or is_noun or are_nouns:
             return False
         others = self.recipe.defaults | self.values
         text = phrase.text
@@ -938,13 +1032,17 @@ class Filling:
 
         What is known to the vault, or a noun such as “folder”, begins another part.
         """
-        after = self.parsed.tokens[number + 1 : number + 3]
         word = self.parsed.tokens[number]
+        behind = [one for one in self.parsed.tokens[number + 1 :] if not one.is_small]
+        after = [one for one in behind[:2] if not self._is_apart(word, one)]
         is_within_name = word.is_small and not JOINED.match(word.text)
         if spec.kind not in ("newNote", "newName") or not after or not is_within_name:
             return False
         begins = (*self.parsed.names, *self.parsed.quotes, *self.parsed.days)
         return not any(is_within(word, begins) or word.senses & _PARTS for word in after)
+
+    def _is_apart(self, first: Word, last: Word) -> bool:
+        return bool(END.search(self.parsed.bare, first.end, last.start))
 
     def _is_several(self, spec: Input) -> bool:
         """Return True for an input that may be a list of things: “milk, eggs and bread”."""
@@ -1009,13 +1107,17 @@ class Filling:
         tail = tail | _PARTS if is_name else tail
         for number in range(end - 1, first - 1, -1):
             word = self.parsed.tokens[number]
-            is_small = word.is_small and self._is_lower(word)
+            is_small = word.is_small and self._is_lower(word) and not self._is_last_han(word)
             is_verb = verb in meanings(word.text) and number > first
             if is_small or (is_verb and number == last - 1):
                 last = number
             elif word.senses.isdisjoint(tail):
                 break
         return last
+
+    def _is_last_han(self, word: Word) -> bool:
+        """Return True for a Chinese word at the end, which is no preposition: “进行中”."""
+        return word == self.parsed.tokens[-1] and bool(_HAN.fullmatch(word.text))
 
     # --- descriptions of notes ---
 

@@ -34,7 +34,7 @@ _MIN_SPELLED: Final = 5
 _DIGITS: Final = expression(r"\d")
 _START: Final = 4
 """The first letters that all forms of a word have."""
-_NUMBERED: Final = expression(r"\d+[\s._-]+(.+)")
+_NUMBERED: Final = expression(r"[\W\d_]*[\W_](?=[^\W\d_])(.+)")
 _WORDS: Final = expression(r"\w+")
 _LINK: Final = expression(r"\s*\[\[([^\[\]\n|#]+)(?:[|#][^\[\]\n]*)?\]\]\s*")
 
@@ -139,7 +139,7 @@ class VaultNames(Struct, dict=True):
         return by_start
 
     def unnumbered(self, text: str) -> tuple[Name, ...]:
-        """Return the only folder whose name is a text behind a number: “4 Archive”."""
+        """Return the only folder whose name is a text behind a number or a sign: “4 Archive”."""
         key = key_of(text)
         same = [
             folder

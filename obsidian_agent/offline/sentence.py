@@ -376,7 +376,8 @@ class Sentence(Struct, frozen=True, dict=True):
                 is_noun = text[:1].isupper() or names.count_with(text) == 1
                 is_cued = is_cued and is_noun and before.text not in _AND
                 is_menu = is_single and first.text in self.common
-                meant = names.unnumbered(text) if before.is_small and not is_menu else ()
+                is_place = before.is_small or "folder" in before.senses
+                meant = names.unnumbered(text) if is_place and not is_menu else ()
                 is_new = senses & {"creat", "call"} or (before.senses & _TO and "renam" in senses)
                 if not (meant or is_new or is_code) and rare and (not is_single or is_cued):
                     meant = names.holding([word.text for word in content])
@@ -628,7 +629,29 @@ class Sentence(Struct, frozen=True, dict=True):
         """The later clauses about what stays as it is: “other tags must stay as they are”."""
         return tuple(_assurances(self.bare))
 
+    @property
+    def only_note(self) -> str:
+        """The only note that the sentence names, or else the open one; "" if there is none."""
+        paths = {str(name.value) for match in self.names for name in match.of_kinds("note")}
+        return (paths or {self.around.active_file or ""}).pop() if len(paths) < 2 else ""
+
+    @property
+    def daily_note(self) -> str:
+        """The note of today, or else the template for it; "" if there is neither."""
+        settings, now = self.around.context.notes, self.around.context.now
+        path = f"{settings.daily_folder}/{format_moment(now, settings.daily_format)}".strip("/")
+        known = self.around.names.find(path, "note")
+        return str(known[0].value) if known else settings.daily_template or ""
+
     # --- the words around a part ---
+
+    def words_of(self, longest: int) -> Iterator[Sequence[Word]]:
+        """Yield the runs of words without punctuation between them, longest first."""
+        for size in range(longest, 0, -1):
+            for start in range(len(self.tokens) - size + 1):
+                run = self.tokens[start : start + size]
+                if not END.search(self.bare, run[0].start, run[-1].end):
+                    yield run
 
     def between(self, start: int, end: int) -> Sequence[Word]:
         """Return the words between two positions."""
@@ -650,9 +673,13 @@ class Sentence(Struct, frozen=True, dict=True):
 
     def is_link_target(self, match: NameMatch) -> bool:
         """Return True for a name in “that link to X”, unless that is what to do."""
-        before = self.between(0, match.start)[-2:]
+        spoken = self.between(0, match.start)
+        before, others = spoken[-2:], spoken[:-2]
+        article = bool(others) and (others[-1].text in _ARTICLES or is_article(others[-1].text))
+        is_thing = article and not (len(others) > 1 and "with" in others[-2].senses)
         return (
             len(before) == 2
+            and not is_thing
             and before[0] != self.tokens[0]
             and "link" in before[0].senses
             and "to" in before[1].senses
@@ -1256,7 +1283,7 @@ def _edges(sentence: str) -> tuple[list[int], list[int]]:
 
 def _is_owned(names: Sequence[Name], before: NameMatch | None, gap: str) -> bool:
     """Return True for a value directly after its property, where numbers are names too."""
-    if before is None or gap.strip(" :="):
+    if before is None or gap.strip(" :=がは"):
         return False
     owners = {name.value for name in before.names if name.kind == "property"}
     return any(name.kind == "value" and name.property in owners for name in names)

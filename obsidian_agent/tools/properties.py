@@ -142,18 +142,17 @@ class TakePropertiesOutput(ToolModel):
 
 @tool("vault.takeProperties", Risk.WRITES)
 def take_properties(args: TakePropertiesInput, ctx: ToolContext) -> Proposal[TakePropertiesOutput]:
-    """Add the properties, tags and aliases of another note, and its name as an alias.
+    """Add the properties, tags and aliases of another note.
 
     Lists are joined; other values that the note has already stay.
     """
     path, text = open_note(ctx, args.path)
-    source, source_text = open_note(ctx, args.from_)
+    _, source_text = open_note(ctx, args.from_)
     own, other = read_properties(text), read_properties(source_text)
     keys = {key.casefold(): key for key in own}
-    incoming = {**other, "aliases": [*_as_list(other.get("aliases")), source.stem]}
     new: dict[str, Any] = {}
     conflicting: list[str] = []
-    for key, value in incoming.items():
+    for key, value in other.items():
         key = keys.get(key.casefold(), key)
         current = _as_list(own.get(key))
         missing = [item for item in _as_list(value) if item not in current]

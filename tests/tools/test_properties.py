@@ -111,14 +111,14 @@ def test_what_is_there_stays(bench, before, after):
     assert after is None or vault.text("n.md") == after
 
 
-def test_a_note_takes_the_properties_of_another_and_its_name_as_an_alias(bench):
+def test_a_note_takes_the_properties_of_another(bench):
     own = "---\nstatus: open\ntags: [a]\n---\nx\n"
     other = "---\nStatus: done\ntags: [a, b]\ndue: 2026-01-01\naliases: O\n---\n"
     vault = bench({"n.md": own, "Sub/Other.md": other})
     result = vault.run("vault.takeProperties", **{"path": "n.md", "from": "Sub/Other.md"})
     assert result["properties"] == ["tags", "due", "aliases"]
     assert vault.text("n.md") == (
-        "---\nstatus: open\ntags: [a, b]\ndue: 2026-01-01\naliases:\n  - O\n  - Other\n---\nx\n"
+        "---\nstatus: open\ntags: [a, b]\ndue: 2026-01-01\naliases: O\n---\nx\n"
     )
 
 

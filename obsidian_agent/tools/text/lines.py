@@ -171,11 +171,14 @@ class Blocks(Struct, frozen=True):
 def section_lines(text: str, heading: str | None) -> range:
     """Return the line numbers of a section's body, or of all lines.
 
+    Only where no heading has this text, one in other letters does, as in a link of Obsidian.
     Raise MARKER_NOT_FOUND if the heading does not exist.
     """
     if heading is None:
         return range(1, len(split_lines(text)) + 1)
-    section = edits.section(text, heading)
+    available = [one.text for one in edits.headings(text)]
+    alike = [one for one in available if one.casefold() == heading.strip().casefold()]
+    section = edits.section(text, alike[0] if alike and heading not in available else heading)
     first = text.count("\n", 0, section.start) + 1
     last = text.count("\n", 0, section.text_end)
     return range(
