@@ -248,7 +248,7 @@ def _problems(
 
 
 def _sentence(error: ErrorDetails, value: Any, path: Path, model: type[BaseModel]) -> str:
-    name = repr(str(path[-1])) if path else "The document"
+    name = _name(path)
     context = error.get("ctx", {})
     kind = error["type"]
     if kind == "missing":
@@ -275,8 +275,29 @@ def _sentence(error: ErrorDetails, value: Any, path: Path, model: type[BaseModel
         limit = context.get("ge", context.get("le"))
         bound = "least" if kind == "greater_than_equal" else "most"
         return f"{name} must be at {bound} {limit}, not {_described(value)}."
+    if kind in ("string_too_short", "too_short", "string_too_long", "too_long"):
+        unit = "character" if kind.startswith("string") else "item"
+        return f"{name} {_length(context, unit)}, not {len(value):,}."
     message = error["msg"].removeprefix("Value error, ").rstrip(".")
     return f"{name}: {message}." if path else f"{message}."
+
+
+def _name(path: Path) -> str:
+    """Return the name of a value in a sentence."""
+    match path:
+        case ():
+            return "The document"
+        case (*_, str(field), int(number)):
+            return f"Item {number + 1} of {field!r}"
+        case _:
+            return repr(str(path[-1]))
+
+
+def _length(limits: Mapping[str, Any], unit: str) -> str:
+    """Return what a length must be."""
+    bound = "most" if "max_length" in limits else "least"
+    limit = limits["max_length" if bound == "most" else "min_length"]
+    return f"must have at {bound} {limit:,} {unit}{'' if limit == 1 else 's'}"
 
 
 def _described(value: Any) -> str:

@@ -6,6 +6,7 @@ Dates and priorities have the format of the plugin Tasks (📅 2026-03-14) or of
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import date
@@ -112,6 +113,14 @@ def parse_tasks(args: TextOrPath, ctx: ToolContext) -> Proposal[Items[TaskItem]]
     return Proposal(Items.of(items))
 
 
+def checked_day(value: str | None) -> str | None:
+    """Return a day of an argument. Raise ValueError for other text."""
+    with contextlib.suppress(ValueError):
+        if value is None or date.fromisoformat(value).isoformat() == value:
+            return value
+    raise ValueError(f"{value!r} is not a day (YYYY-MM-DD)")
+
+
 class ListTasksInput(NotesInput):
     status: Literal["open", "done", "all"] = Field(
         default="open", description="open: neither done (x), cancelled (-) nor forwarded (>)."
@@ -131,6 +140,8 @@ class ListTasksInput(NotesInput):
         default=None, description="Only tasks due before this day (YYYY-MM-DD)."
     )
     due_after: str | None = Field(default=None, description="Only tasks due on this day or later.")
+
+    _check = field_validator("due_before", "due_after")(checked_day)
 
 
 class ListedTask(SparseOutput):
@@ -460,12 +471,6 @@ def _common_heading(text: str, line: int, there: Container[str]) -> str | None:
     return over[-1].text if over else None
 
 
-def _checked_day(value: str | None) -> str | None:
-    if value is not None:
-        date.fromisoformat(value)
-    return value
-
-
 class AddTaskInput(ToolModel):
     path: PathText = Field(min_length=1)
     text: LongText = Field(min_length=1, description="The task, without list marker and checkbox.")
@@ -480,7 +485,7 @@ class AddTaskInput(ToolModel):
     )
     priority: Priority | None = None
 
-    _check = field_validator("due")(_checked_day)
+    _check = field_validator("due")(checked_day)
 
 
 @tool("vault.addTask", Risk.WRITES)
@@ -528,7 +533,7 @@ class SetTaskDueInput(ToolModel):
     line: Whole | None = Field(default=None, ge=1, description=_LINE)
     due: str = Field(description=_DAY)
 
-    _check = field_validator("due")(_checked_day)
+    _check = field_validator("due")(checked_day)
 
 
 class SetTaskDueOutput(ToolModel):
@@ -572,7 +577,7 @@ class PostponeTasksInput(NotesInput):
     )
     every: bool = Field(default=False, description="true: all open tasks, with a date or not.")
 
-    _check = field_validator("due", "due_before")(_checked_day)
+    _check = field_validator("due", "due_before")(checked_day)
 
 
 @tool("vault.postponeTasks", Risk.WRITES)
