@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.tools.core.models import ToolModel, Whole
 from obsidian_agent.tools.files.periodic import Period
+from obsidian_agent.tools.text.tasks import checked_day
 
 MAX_ROWS: Final = 200
 """Rows of a list in one answer."""
@@ -106,6 +107,8 @@ class TasksInput(PageInput):
     )
     due_before: str | None = Field(default=None, description="Due before this day (YYYY-MM-DD).")
     due_after: str | None = Field(default=None, description="Due on this day or later.")
+
+    _check = field_validator("due_before", "due_after")(checked_day)
 
 
 class PeriodicNoteInput(ToolModel):

@@ -19,6 +19,7 @@ from obsidian_agent import budget
 from obsidian_agent.agent.privacy.consent import Level, SharedPart
 from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.integrations.mcp_arguments import (
+    MAX_QUERY,
     BacklinksInput,
     OverviewInput,
     PeriodicNoteInput,
@@ -72,7 +73,8 @@ class ReadAnswer(Struct, frozen=True):
 def named_file(view: SharedView, name: str) -> str:
     """Return the path of the file that a client names by path, name or alias.
 
-    Return `name` itself if there is none. Raise ARGUMENT_INVALID if several notes have it.
+    Return a folder's name, and one that is no path, unchanged. Raise ARGUMENT_INVALID if several
+    notes have the name, and FILE_NOT_FOUND, with the most similar note, if none has.
     """
     name = name.strip().removeprefix("[[").removesuffix("]]")
     try:
@@ -97,7 +99,19 @@ def named_file(view: SharedView, name: str) -> str:
         raise ToolError(
             f"{len(matches)} notes are called {name!r}: {names}{more}.", hint="Give the path."
         )
-    return matches[0].text if matches else name
+    if matches:
+        return matches[0].text
+    if view.locate(parse(name, PathUse.READ)) is not None:
+        return name
+    query = name.rpartition("/")[2].removesuffix(".md")[:MAX_QUERY]
+    similar = map(PathCache(), (hit.path for hit in view.index.names().search(query).hits))
+    note = next((path for path in similar if path.is_note and not view.is_hidden(path)), None)
+    raise VaultError(
+        f"{name} does not exist.",
+        code="FILE_NOT_FOUND",
+        path=name,
+        hint=f"Did you mean {note.text!r}?" if note is not None else None,
+    )
 
 
 # --- search ---
@@ -262,8 +276,9 @@ def _overview(view: SharedView, folder: VaultPath) -> Document:
             spellings.setdefault(tag_key(tag), tag)
         for name, value in facts.properties.items():
             properties[name] += 1
-            if isinstance(value, str | int | float) and len(str(value)) <= 40:
-                values.setdefault(name, Counter())[str(value)] += 1
+            for item in value if isinstance(value, list) else (value,):
+                if isinstance(item, str | int | float) and len(str(item)) <= 40:
+                    values.setdefault(name, Counter())[str(item)] += 1
     return {
         "notes": count,
         "folders": [{"path": name, "notes": number} for name, number in _most(folders)],

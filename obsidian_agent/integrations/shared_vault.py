@@ -149,27 +149,20 @@ class SharedVault(Struct, frozen=True, kw_only=True):
                 code="PERMISSION_DENIED",
             )
         view = self._view(followed=True)
-        try:
+        with _missing_files():
             return work(view, self._context(view))
-        except VaultError as error:
-            if error.code != "FILE_NOT_FOUND":
-                raise
-            raise VaultError(
-                f"{error.path} does not exist or is not shared. {HINT}",
-                code=error.code,
-                path=error.path,
-            ) from None
 
     def plan(self, work: Callable[[SharedView], dict[str, Any]]) -> dict[str, Any]:
         """Return the plan that `work` makes from the shared notes.
 
         Raise `PlanError` if its preview has errors. Blocks.
         """
-        with self._limited():
+        with self._limited(), _missing_files():
             document = work(self._view(followed=True))
             checked = self._preview(document)[0]
         if checked.errors:
-            raise PlanError("The change is not possible.", problems=checked.errors)
+            problems = [Problem(item.code, item.plain or item.message) for item in checked.errors]
+            raise PlanError("The change is not possible.", problems=problems)
         return document
 
     def preview(self, plan: object) -> dict[str, Any]:
@@ -387,6 +380,22 @@ class SharedVault(Struct, frozen=True, kw_only=True):
         return SharedView(self.vault.store, self.files.get(index, self.rules, self.vault.store))
 
 
+@contextmanager
+def _missing_files() -> Iterator[None]:
+    """Report a missing file as the client sees it."""
+    try:
+        yield
+    except VaultError as error:
+        if error.code != "FILE_NOT_FOUND":
+            raise
+        similar = f" {error.hint}" if error.hint else ""
+        raise VaultError(
+            f"{error.path} does not exist or is not shared.{similar} {HINT}",
+            code=error.code,
+            path=error.path,
+        ) from None
+
+
 def _client_document(
     preview: Preview, changes: Sequence[NetChange], view: VaultView
 ) -> dict[str, Any]:
@@ -430,5 +439,5 @@ def _with_paths(args: Mapping[str, Any], view: SharedView) -> dict[str, Any]:
 def _path_or_name(view: SharedView, name: object) -> object:
     try:
         return named_file(view, name) if isinstance(name, str) else name
-    except ToolError:
+    except (ToolError, VaultError):
         return name  # the entry of this file says that it does not exist

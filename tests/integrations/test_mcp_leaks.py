@@ -179,7 +179,7 @@ class Caller:
             ("read_note", {"path": path, "section": word}),
             ("get_note_outline", {"path": path}),
             ("get_vault_overview", self.some(folder=path)),
-            ("list_tasks", self.some(folder=path, text=word, status="all", dueBefore="2027")),
+            ("list_tasks", self.some(folder=path, text=word, status="all", dueBefore="2027-01-01")),
             ("list_tasks", self.some(path=path, tag=word)),
             ("get_periodic_note", self.some(period=self.random.choice(PERIODS), offset=1)),
             ("propose_note", {"path": path, "content": word}),

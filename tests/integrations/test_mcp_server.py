@@ -218,8 +218,13 @@ def test_the_plan_language_is_a_resource_and_a_tool(served: Served) -> None:
         (("search_notes", {"q": "a"}), "Unknown field 'q'."),
         (("read_note", {}), "'path' is missing."),
         (("read_note", {"path": 7}), "'path' must be text, not the number 7."),
-        (("read_multiple_notes", {"paths": []}), "'paths'"),
-        (("list_tasks", {"dueBefore": "x", "limit": 500}), "'limit' must be at most 200"),
+        (("read_note", {"path": "Shared/Paln"}), "Did you mean 'Shared/Plan.md'?"),
+        (("read_note", {"path": ""}), "'path' must have at least 1 character, not 0."),
+        (("search_notes", {"query": "a" * 1001}), "must have at most 1,000 characters, not 1,001."),
+        (("read_multiple_notes", {"paths": []}), "'paths' must have at least 1 item, not 0."),
+        (("read_multiple_notes", {"paths": ["a", 1]}), "Item 2 of 'paths' must be text"),
+        (("list_tasks", {"limit": 500}), "'limit' must be at most 200"),
+        (("list_tasks", {"dueBefore": "soon"}), "'soon' is not a day (YYYY-MM-DD)"),
         (("propose_properties", {"path": "Shared/Team.md"}), "give at least one of set"),
         (("read_notes", {}), "There is no tool 'read_notes'. Did you mean 'read_note'?"),
     ],
@@ -235,7 +240,7 @@ MORE = {
     "Shared/Big/Garden plan.md": "---\ntags: [garden]\nstatus: active\naliases: [Backyard]\n---\n"
     "# Beds\nTomatoes and basil.\nA second line.\n\n# Tools\n- [ ] buy a spade 📅 2026-04-01\n"
     "- [x] rake\n",
-    "Shared/Kitchen.md": "---\nstatus: done\n---\nBasil in the kitchen.\n- [ ] cook #food\n",
+    "Shared/Kitchen.md": "---\nstatus: [done]\n---\nBasil in the kitchen.\n- [ ] cook #food\n",
     "Shared/A/Twin.md": "One.\n",
     "Shared/B/Twin.md": "Two.\n",
     "Private/Backyard.md": "CANARY-4 Tomatoes and basil #garden\n- [ ] CANARY-5 📅 2026-03-01\n",
@@ -361,6 +366,7 @@ def test_a_simple_proposal_that_cannot_be_carried_out_is_not_stored(
         ("propose_move", {"path": "Shared/Team", "to": "Shared/Plan.md"}),
         ("propose_move", {"path": "Shared/Team", "to": "../Team.md"}),
     )
+    assert all("vault." not in answer["refused"] for answer in answers)  # tools of plans
     codes = [json.loads(answer["refused"])["error"]["code"] for answer in answers]
     assert codes[:4] == ["FILE_EXISTS", "FILE_NOT_FOUND", "MARKER_NOT_FOUND", "FILE_EXISTS"]
     assert codes[4] in ("PATH_OUTSIDE_VAULT", "PATH_INVALID")
