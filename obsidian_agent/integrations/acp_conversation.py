@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import secrets
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import partial
@@ -25,6 +24,7 @@ from acp.helpers import (
     update_agent_message_text,
     update_agent_thought_text,
     update_available_commands,
+    update_plan,
     update_tool_call,
     update_user_message_text,
 )
@@ -71,13 +71,18 @@ from obsidian_agent.errors import ObsidianAgentError, Problem
 from obsidian_agent.integrations.acp_updates import (
     PlanProgress,
     StreamedText,
+    ended,
     locations,
+    pending_call,
     preview_content,
     safe_block,
     safe_line,
+    started,
     text_content,
     texts_content,
+    tool_kind,
 )
+from obsidian_agent.journal.undo import UndoResult
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.services.model_turns import preview_request
 from obsidian_agent.services.plan_review import PlanReview, put_aside
@@ -93,6 +98,8 @@ from obsidian_agent.threads.manager import (
 )
 
 MAX_CANDIDATES: Final = 3
+MAX_PATHS: Final = 50
+"""Files of an interrupted run that are listed."""
 
 ASK_MODE: Final = "ask"
 _MODES: Final = (
@@ -111,6 +118,11 @@ _PLAN_OPTIONS: Final[Mapping[str, tuple[str, PermissionOptionKind]]] = {
     "apply": ("Apply all of it", "allow_once"),
     "later": ("Not now: it waits in the inbox", "reject_once"),
     "drop": ("Drop it", "reject_once"),
+}
+_RECOVERY_OPTIONS: Final[Mapping[str, tuple[str, PermissionOptionKind]]] = {
+    "back": ("Roll it back", "allow_once"),
+    "finish": ("Finish it", "allow_once"),
+    "later": ("Later", "reject_once"),
 }
 _COMMANDS: Final = {
     "undo": ("Undo the last run, or the run that you name", "run"),
@@ -171,9 +183,12 @@ class EditorConversation:
         self._question: _Question | None = None
         self._task: asyncio.Task[None] | None = None
         self._cancelled = threading.Event()
-        self._is_writing = False
+        self._is_applying = False
         self._is_later_stage = False
         self._streamed = StreamedText()
+        self._has_plan = False  # the client displays the steps of one that is not applied
+        self._waiting: WaitingPlan | None = None
+        self._has_offered_recovery = False
         self._mode = thread.state.mode or _MODES[0].id
         self._has_used_model = False
 
@@ -202,12 +217,15 @@ class EditorConversation:
 
     # --- turns --------------------------------------------------------------------------------
 
-    async def prompt(self, text: str) -> StopReason:
-        """Answer a message of the client. Raise `RequestError` while another turn runs."""
+    async def prompt(self, message: Callable[[], tuple[str, list[str]]]) -> StopReason:
+        """Answer a message of the client. Raise `RequestError` while another turn runs.
+
+        `message` returns its text and the names of attachments that are not used. It may block.
+        """
         if self._task is not None:
             raise RequestError.invalid_request({"details": "A turn of this session is running."})
         self._cancelled = threading.Event()
-        task = self._task = asyncio.ensure_future(self._respond(text))
+        task = self._task = asyncio.ensure_future(self._respond(message))
         try:
             await asyncio.wait((task,))
         except asyncio.CancelledError:  # the client disconnected
@@ -216,20 +234,19 @@ class EditorConversation:
             raise
         finally:
             self._task = None
-        if task.cancelled() or self._cancelled.is_set():
-            return "cancelled"
-        error = task.exception()
-        if isinstance(error, ConnectionError):
-            raise error
-        if error is not None:
+        is_cancelled = task.cancelled() or self._cancelled.is_set()
+        if not is_cancelled and (error := task.exception()) is not None:
+            if isinstance(error, ConnectionError):
+                raise error
             assert isinstance(error, Exception)
             await self._report(explain(error))
-        return "end_turn"
+        await self._leave_plan()
+        return "cancelled" if is_cancelled else "end_turn"
 
     def cancel(self) -> None:
-        """Stop the running turn at once, a run after the file that it writes."""
+        """Stop the running turn at once; a run is undone first, and its end is reported."""
         self._cancelled.set()
-        if self._task is not None and not self._is_writing:
+        if self._task is not None and not self._is_applying:
             self._task.cancel()
 
     async def close(self) -> None:
@@ -242,7 +259,12 @@ class EditorConversation:
             with contextlib.suppress(ObsidianAgentError):
                 await asyncio.to_thread(self._parts.threads.delete, self.id)
 
-    async def _respond(self, text: str) -> None:
+    async def _respond(self, message: Callable[[], tuple[str, list[str]]]) -> None:
+        text, unread = await asyncio.to_thread(message)
+        if unread:
+            names = ", ".join(safe_line(name, 100) for name in unread)
+            await self.write(f"Outside the vault, so not read: {names}")
+        await self._offer_recovery()
         name, _, argument = text.strip().partition(" ")
         question = self._question
         if name[:1] == "/" and name[1:] in _COMMANDS:
@@ -465,53 +487,52 @@ class EditorConversation:
             await self.write("Nothing would change: every step is skipped.")
             return
         progress = PlanProgress(preview)
+        self._has_plan = True
         await self._send(progress.update())
         view = self._parts.session.vault.view()
         content = await asyncio.to_thread(preview_content, preview, view, self._root)
-        call = f"plan-{secrets.token_hex(4)}"
-        await self._send(
-            start_tool_call(
-                call,
-                safe_line(plan.goal),
-                kind="edit" if preview.change_set.changes else "read",
-                status="pending",
-                content=content,
-                locations=locations(preview, self._root),
-            )
+        call = pending_call(
+            plan.goal, tool_kind(preview), content, locations=locations(preview, self._root)
         )
         is_allowed = waiting is None and preview.approval.decision == "allow"
         if is_allowed and not preview.discloses:
+            await self._send(started(call))
             await self._run(preview, message, progress, call, by="settings")
             return
         if waiting is None and not self._is_later_stage:
             waiting = await asyncio.to_thread(self._put_aside, preview)
-        decision = await self._permission(
-            ToolCallUpdate(
-                tool_call_id=call,
-                title=safe_line(plan.goal),
-                kind="edit",
-                status="pending",
-                content=content,
-            ),
-            _PLAN_OPTIONS,
-        )
+        self._waiting = waiting
+        decision = await self._permission(call, _PLAN_OPTIONS)
         if decision == "apply":
             if waiting is not None and not await asyncio.to_thread(self._is_waiting, waiting):
-                await self._send(update_tool_call(call, status="failed"))
+                self._waiting = None
+                await self._send(ended(call, is_done=False))
                 await self.write(
                     "The plan was already approved or dropped elsewhere. Nothing was changed."
                 )
                 return
-            await self._run(preview, message, progress, call, by="person", waiting=waiting)
+            await self._run(preview, message, progress, call, by="person")
             return
         await asyncio.to_thread(self._parts.session.plans.reject, preview)
-        await self._send(update_tool_call(call, status="failed"))
-        if waiting is not None and decision == "drop":
+        await self._send(ended(call, is_done=False))
+        if decision == "drop":
+            await self._drop_waiting()
+        await self.write("Nothing was changed.")
+
+    async def _drop_waiting(self) -> None:
+        """Remove the plan that was decided on from the inbox."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
             await asyncio.to_thread(self._parts.waiting.drop, waiting.id)
-        if waiting is None or decision == "drop":
-            await self.write("Nothing was changed.")
-        else:
-            await self.write(f"Nothing was changed. The plan waits: `/plans {waiting.id}`")
+
+    async def _leave_plan(self) -> None:
+        """Remove the steps of a plan that was not applied, and say where it waits."""
+        waiting, self._waiting = self._waiting, None
+        if self._has_plan:
+            self._has_plan = False
+            await self._send(update_plan([]))
+        if waiting is not None:
+            await self.write(f"The plan waits: `/plans {waiting.id}`")
 
     def _put_aside(self, preview: Preview) -> WaitingPlan:
         return put_aside(
@@ -529,51 +550,70 @@ class EditorConversation:
         preview: Preview,
         message: str | None,
         progress: PlanProgress,
-        call: str,
+        call: ToolCallUpdate,
         *,
         by: ApprovedBy,
-        waiting: WaitingPlan | None = None,
     ) -> None:
         """Apply an approved preview, with its progress, and report the result."""
-        session = self._parts.session
         result: ExecutionResult | None = None
-        self._is_writing = True
+        self._is_applying = True
         try:
-            await self._send(update_tool_call(call, status="in_progress"))
+            await self._send(update_tool_call(call.tool_call_id, status="in_progress"))
             async with contextlib.aclosing(
-                session.plans.execute(preview, self._cancelled, by)
+                self._parts.session.plans.execute(preview, self._cancelled, by)
             ) as events:
                 async for event in events:
                     if isinstance(event, RunFinished):
                         result = event.result
+                        if result.success:
+                            await self._drop_waiting()
                     elif progress.follow(event):
                         await self._send(progress.update())
+            assert result is not None
+            await self._end_run(preview, result, call)
         finally:
-            self._is_writing = False
-            if result is not None and result.success and waiting is not None:
-                await asyncio.to_thread(self._parts.waiting.drop, waiting.id)
-        assert result is not None
-        await self._end_run(preview, result, call)
+            self._is_applying = False
         if result.success and preview.deferred and not self._cancelled.is_set():
             await self._run_rest(preview, result, message)
 
-    async def _end_run(self, preview: Preview, result: ExecutionResult, call: str) -> None:
+    async def _end_run(
+        self, preview: Preview, result: ExecutionResult, call: ToolCallUpdate
+    ) -> None:
         session = self._parts.session
-        is_done = result.success
-        await self._send(update_tool_call(call, status="completed" if is_done else "failed"))
-        problems = [*result.errors, *result.warnings]
         differences: tuple[Problem, ...] = ()
         if result.status == "done":
             differences = await asyncio.to_thread(session.plans.verify, preview)
         await asyncio.to_thread(
             self._parts.threads.record_run, self.id, preview.plan.goal, result, differences
         )
+        if result.status == "cancelled":
+            await self._roll_back(result)
+        self._has_plan = result.status == "cancelled"
+        await self._send(ended(call, is_done=result.success))
+        if result.status == "cancelled":
+            return
         if result.success:
             for title, lines in findings(preview, result.outputs):
                 await self.write(safe_block("\n".join([f"{title}:", "", *lines])))
         undo = f" Undo it with `/undo {result.run_id}`" if result.undo_available else ""
         await self.write(f"{describe_result(result)}{undo}")
-        await self._report(*problems, *differences)
+        await self._report(*result.errors, *result.warnings, *differences)
+
+    async def _roll_back(self, result: ExecutionResult) -> None:
+        """Undo what a cancelled run has changed, because only the whole was approved."""
+        if not result.undo_available:
+            await self.write(f"Cancelled. {describe_result(result)}")
+            return
+        try:
+            undone = await asyncio.to_thread(self._parts.session.runs.undo, result.run_id)
+        except ObsidianAgentError as error:
+            await self.write(
+                f"Cancelled. {describe_result(result)} Undo it with `/undo {result.run_id}`"
+            )
+            await self._report(error.problem())
+            return
+        await self.write("Cancelled. The files that the run had changed by then are restored.")
+        await self._report_skipped(undone)
 
     async def _run_rest(
         self, preview: Preview, result: ExecutionResult, message: str | None
@@ -600,7 +640,11 @@ class EditorConversation:
     async def _permission(
         self, call: ToolCallUpdate, options: Mapping[str, tuple[str, PermissionOptionKind]]
     ) -> str | None:
-        """Ask for a permission. Return the id of the chosen option, None if there is no answer."""
+        """Display a tool call and ask for a permission.
+
+        Return the id of the chosen option, None if there is no answer.
+        """
+        await self._send(started(call))
         response = await self._client.connection.request_permission(
             self.id,
             call,
@@ -617,12 +661,7 @@ class EditorConversation:
     async def _approve_share(self, thread: str, request: ShareRequest) -> ShareDecision:
         """Ask whether something may be sent to a model."""
         lines = [line for line in self._options.describe(request) if line.strip()]
-        call = f"share-{secrets.token_hex(4)}"
-        title = safe_line(lines[0])
-        content = text_content(*lines)
-        await self._send(
-            start_tool_call(call, title, kind="other", status="pending", content=content)
-        )
+        call = pending_call(lines[0], "other", text_content(*lines))
         folder = request.folder or "the vault"
         options: dict[str, tuple[str, PermissionOptionKind]] = {
             "once": ("Send this once", "allow_once"),
@@ -631,12 +670,8 @@ class EditorConversation:
         if request.items:
             options["folder"] = (f"Send everything in {safe_line(folder, 60)}", "allow_always")
         options["no"] = ("Do not send it", "reject_once")
-        update = ToolCallUpdate(
-            tool_call_id=call, title=title, kind="other", status="pending", content=content
-        )
-        scope = await self._permission(update, options)
-        is_sent = scope in ("once", "thread", "folder")
-        await self._send(update_tool_call(call, status="completed" if is_sent else "failed"))
+        scope = await self._permission(call, options)
+        await self._send(ended(call, is_done=scope in ("once", "thread", "folder")))
         match scope:
             case "once" | "thread" | "folder":
                 return ShareDecision(scope)
@@ -644,6 +679,36 @@ class EditorConversation:
                 return UNASKED
             case _:
                 return REFUSED
+
+    async def _offer_recovery(self) -> None:
+        """Ask once in a session about the runs that a crash interrupted."""
+        if self._has_offered_recovery:
+            return
+        runs = self._parts.session.runs
+        for run in await asyncio.to_thread(runs.interrupted):
+            content = text_content(
+                "Rolling back restores every file that the run changed. "
+                "Finishing applies the remaining approved changes.",
+                *(path.path for path in run.paths[:MAX_PATHS]),
+            )
+            call = pending_call(f"A run was interrupted: {run.goal}", "edit", content)
+            decision = await self._permission(call, _RECOVERY_OPTIONS)
+            if decision not in ("back", "finish"):
+                await self._send(ended(call, is_done=False))
+                continue
+            self._is_applying = True
+            try:
+                recoveries = await asyncio.to_thread(runs.recover, run.run_id, decision == "finish")
+                problems = [problem for one in recoveries for problem in one.problems]
+                await self._send(ended(call, is_done=not problems))
+                outcome = "finished" if decision == "finish" else "rolled back"
+                await self.write(f"The interrupted run was {outcome}.")
+                await self._report(
+                    *problems, *(warning for one in recoveries for warning in one.warnings)
+                )
+            finally:
+                self._is_applying = False
+        self._has_offered_recovery = True
 
     # --- commands -----------------------------------------------------------------------------
 
@@ -661,10 +726,21 @@ class EditorConversation:
     async def replay(self) -> None:
         """Send the earlier messages of a conversation."""
         for entry in self._thread.state.entries:
-            if entry.role == "person":
-                await self._send(update_user_message_text(safe_block(entry.text)))
-            elif entry.role != "look":
-                await self.write(safe_block(entry.text))
+            text = safe_block(entry.text)
+            match entry.role:
+                case "person":
+                    await self._send(update_user_message_text(text))
+                case "plan":
+                    await self.write(f"Plan: {text}")
+                case "run" if entry.data.get("success"):
+                    run = safe_line(str(entry.data.get("runId")), 40)
+                    await self.write(f"Applied: {text}. Undo it with `/undo {run}`")
+                case "run":
+                    await self.write(f"Run: {text}")
+                case "look":
+                    pass
+                case _:
+                    await self.write(text)
 
     async def _run_command(self, name: str, argument: str) -> None:
         match name:
@@ -715,34 +791,30 @@ class EditorConversation:
             }
         )
         verb = "Redo" if redoing else "Undo"
-        title = f"{verb} run {expected.run_id}"
         content = texts_content(texts, self._root)
         conflicts = [f"Skipped: {item.path}: {item.reason}" for item in expected.conflicts]
         content += text_content(*conflicts) if conflicts else []
-        call = f"{verb.lower()}-{secrets.token_hex(4)}"
-        await self._send(
-            start_tool_call(call, title, kind="edit", status="pending", content=content)
-        )
-        update = ToolCallUpdate(
-            tool_call_id=call, title=title, kind="edit", status="pending", content=content
-        )
+        call = pending_call(f"{verb} run {expected.run_id}", "edit", content)
         options: dict[str, tuple[str, PermissionOptionKind]] = {
             "yes": (verb, "allow_once"),
             "no": ("Cancel", "reject_once"),
         }
-        if await self._permission(update, options) != "yes":
-            await self._send(update_tool_call(call, status="failed"))
+        if await self._permission(call, options) != "yes":
+            await self._send(ended(call, is_done=False))
             await self.write("Nothing was changed.")
             return
-        self._is_writing = True
+        self._is_applying = True
         try:
             undo = runs.redo if redoing else partial(runs.undo, expected.run_id)
             result = await asyncio.to_thread(undo)
+            await self._send(ended(call, is_done=not (result.conflicts or result.errors)))
+            await self.write(f"Restored {counted(len(result.restored), 'file')}.")
+            await self._report_skipped(result)
         finally:
-            self._is_writing = False
-        is_done = not (result.conflicts or result.errors)
-        await self._send(update_tool_call(call, status="completed" if is_done else "failed"))
-        await self.write(f"Restored {counted(len(result.restored), 'file')}.")
+            self._is_applying = False
+
+    async def _report_skipped(self, result: UndoResult) -> None:
+        """Report what an undo or redo did not restore."""
         for item in result.conflicts:
             await self.write(f"Skipped: {safe_line(item.path)}: {item.reason}")
         await self._report(*result.errors, *result.warnings)
@@ -750,8 +822,10 @@ class EditorConversation:
     # --- output -------------------------------------------------------------------------------
 
     async def _send(self, update: Update | UsageUpdate) -> None:
-        # The type of the method is older than updates of the usage, which it sends like others.
-        await self._client.connection.session_update(self.id, cast(Update, update))
+        # A client that is gone does not end a run: `close` does.
+        with contextlib.suppress(ConnectionError):
+            # The type of the method is older than updates of the usage.
+            await self._client.connection.session_update(self.id, cast(Update, update))
 
     async def write(self, text: str) -> None:
         """Send a paragraph."""

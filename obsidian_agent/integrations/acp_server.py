@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -117,8 +118,8 @@ class EditorAgent:
         if any(isinstance(block, ImageContentBlock | AudioContentBlock) for block in prompt):
             await conversation.write(_UNREADABLE)
             return PromptResponse(stop_reason="end_turn")
-        text = message_text(prompt, conversation.root)
-        return PromptResponse(stop_reason=await conversation.prompt(text))
+        message = partial(message_text, prompt, conversation.root)
+        return PromptResponse(stop_reason=await conversation.prompt(message))
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Cancel the turn of a session."""
@@ -160,28 +161,48 @@ class EditorAgent:
         return conversation
 
 
-def message_text(blocks: Sequence[Any], root: PurePath) -> str:
-    """Return the blocks of a message as text. Files of the vault are mentions, as in the app."""
+def message_text(blocks: Sequence[Any], root: PurePath) -> tuple[str, list[str]]:
+    """Return the blocks of a message as text, and the names of those that are not used. May block.
+
+    Files of the vault are mentions, as in the app: what a client embeds is read from the vault,
+    under the rules for what may be sent. Files outside it are only named.
+    """
     parts: list[str] = []
+    unread: list[str] = []
     for block in blocks:
         match block:
             case TextContentBlock():
                 parts.append(block.text)
+                continue
             case ResourceContentBlock():
-                parts.append(_mention(block.uri, root))
+                uri = block.uri
             case EmbeddedResourceContentBlock():
-                parts.append(_mention(block.resource.uri, root))
-    return "".join(parts)
+                uri = block.resource.uri
+            case _:
+                continue
+        address = urlsplit(uri)
+        path = unquote(address.path)
+        note = _note_at(path, root) if address.scheme == "file" else None
+        if note is None:
+            unread.append(PurePath(path).name or uri)
+            parts.append(f"(a file outside the vault: {unread[-1]})")
+        else:
+            parts.append(mention_of(note))
+    return "".join(parts), unread
 
 
-def _mention(uri: str, root: PurePath) -> str:
-    address = urlsplit(uri)
-    path = PurePath(unquote(address.path))
-    if address.scheme == "file" and path.is_relative_to(root):
-        name = path.relative_to(root).as_posix().removesuffix(".md")
-        if '"' not in name and "\n" not in name:
-            return mention_of(name)
-    return f"(a file outside the vault: {path.name})"
+def _note_at(path: str, root: PurePath) -> str | None:
+    """Return the name of a file of the vault, None for another. The vault may be reached by a link.
+
+    A link in the vault counts by its own name, as everywhere.
+    """
+    if "\0" in path:
+        return None
+    for location in (os.path.normpath(path), os.path.realpath(path)):
+        if PurePath(location).is_relative_to(root):
+            name = PurePath(location).relative_to(root).as_posix().removesuffix(".md")
+            return None if '"' in name or "\n" in name else name
+    return None
 
 
 def serve(options: AcpOptions, signals: Sequence[signal.Signals]) -> bool:

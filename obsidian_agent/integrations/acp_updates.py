@@ -7,16 +7,19 @@ become visible, and nothing in it is an image or HTML. The two sides of a diff a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from acp.helpers import (
     plan_entry,
+    start_tool_call,
     text_block,
     tool_content,
     tool_diff_content,
     update_plan,
+    update_tool_call,
 )
 from acp.schema import (
     AgentPlanUpdate,
@@ -24,6 +27,10 @@ from acp.schema import (
     FileEditToolCallContent,
     PlanEntryStatus,
     ToolCallLocation,
+    ToolCallProgress,
+    ToolCallStart,
+    ToolCallUpdate,
+    ToolKind,
 )
 from msgspec import Struct, field
 
@@ -144,6 +151,49 @@ class PlanProgress(Struct):
         changed = self._states.get(step) != state
         self._states[step] = state
         return changed
+
+
+def tool_kind(preview: Preview) -> ToolKind:
+    """Return the kind of the tool call that applies a plan."""
+    if preview.change_set.changes:
+        return "edit"
+    is_command = any(one.opaque and one.state == "ready" for one in preview.instances)
+    return "execute" if is_command else "read"
+
+
+def pending_call(
+    title: str,
+    kind: ToolKind,
+    content: Sequence[Content],
+    *,
+    locations: Sequence[ToolCallLocation] | None = None,
+) -> ToolCallUpdate:
+    """Return a new tool call that waits for a permission."""
+    return ToolCallUpdate(
+        tool_call_id=secrets.token_hex(8),
+        title=safe_line(title),
+        kind=kind,
+        status="pending",
+        content=list(content),
+        locations=None if locations is None else list(locations),
+    )
+
+
+def started(call: ToolCallUpdate) -> ToolCallStart:
+    """Return the message that displays a tool call."""
+    return start_tool_call(
+        call.tool_call_id,
+        call.title or "",
+        kind=call.kind,
+        status=call.status,
+        content=call.content,
+        locations=call.locations,
+    )
+
+
+def ended(call: ToolCallUpdate, *, is_done: bool) -> ToolCallProgress:
+    """Return the message that ends a tool call."""
+    return update_tool_call(call.tool_call_id, status="completed" if is_done else "failed")
 
 
 def preview_content(preview: Preview, view: VaultView, root: Path) -> list[Content]:

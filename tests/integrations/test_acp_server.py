@@ -18,6 +18,7 @@ from acp.client.connection import ClientSideConnection
 from acp.helpers import audio_block, image_block, resource_link_block
 from acp.interfaces import Client
 
+from obsidian_agent.integrations.acp_server import message_text
 from obsidian_agent.integrations.acp_updates import StreamedText, safe_line
 from support import MakeVault
 
@@ -62,6 +63,7 @@ class Editor:
         self.connection: ClientSideConnection
         self.process: Any
         self.session = ""
+        self.leave: Callable[[], object] | None = None
         self.cancel_at: int | None = None
         self.messages = 0
 
@@ -70,6 +72,9 @@ class Editor:
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         self.updates.append(update.model_dump(mode="json", by_alias=True, exclude_none=True))
         await self.count()
+        if self.leave is not None and any("in_progress" in states for states in self.steps()):
+            leave, self.leave = self.leave, None
+            leave()
 
     async def request_permission(
         self, session_id: str, tool_call: acp.ToolCallUpdate, options: list[Any], **_: Any
@@ -94,6 +99,9 @@ class Editor:
 
     def on_connect(self, connection: Any) -> None:
         pass
+
+    def cancel(self) -> None:
+        self.sending = asyncio.ensure_future(self.connection.cancel(session_id=self.session))
 
     async def count(self) -> bool:
         """Count a message. Cancel the turn if this is the one; return whether it was."""
@@ -217,6 +225,7 @@ async def test_a_plan_that_is_not_permitted_waits_in_the_inbox(
         editor.choose = lambda call, options: "later"
         await editor.say(APPEND)
         assert tree(editor.vault) == before
+        assert editor.steps() == [["pending", "pending"], []]
         (waiting,) = editor.waiting()
         assert waiting["client"] == "Editor"
         assert waiting["changes"] == 1
@@ -224,6 +233,11 @@ async def test_a_plan_that_is_not_permitted_waits_in_the_inbox(
         await editor.say("/plans")
         assert "Add “Call Ada” to Inbox" in editor.text
         plan_id = editor.text.split("`")[1]
+        editor.choose = lambda call, options: "later"
+        await editor.say(f"/plans {plan_id}")
+        assert editor.text.endswith(
+            f"Nothing was changed.\n\nThe plan waits: `/plans {plan_id}`\n\n"
+        )
         (editor.vault / "Inbox.md").write_text("# Other\n")
         editor.choose = first
         await editor.say(f"/plans {plan_id}")
@@ -235,14 +249,6 @@ async def test_a_plan_that_is_not_permitted_waits_in_the_inbox(
         await editor.say("append 'Call Bob' to Inbox")
         assert editor.waiting() == []
         assert (editor.vault / "Inbox.md").read_text() == "# Other\nCall Ada\n"
-
-
-async def test_an_image_is_answered_and_not_planned(make_vault: MakeVault, tmp_path: Path) -> None:
-    async with editing(make_vault, tmp_path) as editor:
-        for block in (image_block("aGk=", "image/png"), audio_block("aGk=", "audio/wav")):
-            assert await editor.say(APPEND, block) == "end_turn"
-            assert editor.text.startswith("Images and sound cannot be read here.")
-            assert (editor.requests, editor.waiting()) == ([], [])
 
 
 async def test_a_question_is_answered_by_a_number_and_then_a_value(
@@ -307,18 +313,49 @@ async def test_cancelling_at_every_message_leaves_the_vault_whole(
         assert "[[A]]" in editor.text
 
 
-async def test_a_client_that_is_killed_loses_no_plan(make_vault: MakeVault, tmp_path: Path) -> None:
-    async with editing(make_vault, tmp_path) as editor:
-        before = tree(editor.vault)
+async def test_a_run_that_is_left_is_applied_whole_or_not_at_all(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
+    notes = {f"Note {number}.md": "---\ntags: [done]\n---\n" for number in range(30)}
+    make_vault(notes | {"Archive/Old.md": ""})
+    before, move = tree(tmp_path / "vault"), "Move all notes tagged #done to Archive"
 
-        def die(call: acp.ToolCallUpdate, options: list[str]) -> None:
-            editor.process.kill()
-
-        editor.choose = die
-        with pytest.raises((RequestError, ConnectionError, TimeoutError)):
-            await editor.say(APPEND)
+    async def check(editor: Editor) -> int:
+        """Return the number of notes that were moved, and undo that."""
+        assert await editor.say("which notes have the tag #done?") == "end_turn"
+        moved = sum(path.startswith("Archive/Note") for path in tree(editor.vault))
+        assert moved in (0, 30)
+        if moved:
+            await editor.say("/undo")
         assert tree(editor.vault) == before
-        assert [plan["plan"]["goal"] for plan in editor.waiting()] == ["Add “Call Ada” to Inbox"]
+        return moved
+
+    async with editing(make_vault, tmp_path) as editor:
+        editor.leave = lambda: editor.cancel()
+        await editor.say(move)
+        assert "`/undo " in editor.text or "`/plans " in editor.text
+        waiting = 0 if await check(editor) else 1
+        assert len(editor.waiting()) == waiting, "it waits unless it was applied"
+        editor.leave = lambda: editor.process.stdin.close()
+        with contextlib.suppress(RequestError, ConnectionError):
+            await editor.say(move)
+        await editor.process.wait()
+    async with editing(make_vault, tmp_path) as editor:
+        waiting += 0 if await check(editor) else 1
+        assert len(editor.waiting()) == waiting
+        editor.leave = lambda: editor.process.kill()
+        with pytest.raises((RequestError, ConnectionError)):
+            await editor.say(move)
+    async with editing(make_vault, tmp_path) as editor:
+        moved = await check(editor)
+        for request in editor.requests[: 0 if moved else 1]:
+            assert (request.title or "").startswith("A run was interrupted: Move notes tagged")
+        waiting = len(editor.waiting())
+        editor.choose = lambda call, options: editor.process.kill()
+        with pytest.raises((RequestError, ConnectionError)):
+            await editor.say(move)
+        assert tree(editor.vault) == before
+        assert len(editor.waiting()) == waiting + 1
 
 
 async def test_a_model_gets_a_note_only_with_permission(
@@ -329,7 +366,10 @@ async def test_a_model_gets_a_note_only_with_permission(
         json.dumps(
             [
                 {"calls": [{"name": "read_file", "arguments": {"path": "Ideas.md"}}]},
-                {"text": "It is a kite. ![x](https://example.org/?q=kite) <img src=x>"},
+                {
+                    "text": "It is a kite. ![x](https://example.org/?q=kite) <img src=x>",
+                    "usage": [700, 20],
+                },
             ]
         )
     )
@@ -344,10 +384,19 @@ async def test_a_model_gets_a_note_only_with_permission(
         assert editor.text.count("![x]") == editor.text.count("\\![x]") == 1
         assert editor.text.count("<img") == editor.text.count("\\<img") == 1
         assert editor.text.endswith("\n\nSources: Ideas.md\n\n")
+        (update,) = (item for item in editor.updates if item["sessionUpdate"] == "usage_update")
+        assert 0 < update["used"] < update["size"]
 
 
-async def test_the_mode_ask_proposes_nothing(make_vault: MakeVault, tmp_path: Path) -> None:
+async def test_nothing_is_proposed_for_an_image_or_in_the_mode_ask(
+    make_vault: MakeVault, tmp_path: Path
+) -> None:
     async with editing(make_vault, tmp_path) as editor:
+        for block in (image_block("aGk=", "image/png"), audio_block("aGk=", "audio/wav")):
+            assert await editor.say(APPEND, block) == "end_turn"
+            assert editor.text.startswith("Images and sound cannot be read here.")
+            assert (editor.requests, editor.waiting()) == ([], [])
+
         await editor.connection.set_session_mode(mode_id="ask", session_id=editor.session)
         assert await editor.say(APPEND) == "end_turn"
         assert "the mode is Ask" in editor.text
@@ -358,17 +407,6 @@ async def test_the_mode_ask_proposes_nothing(make_vault: MakeVault, tmp_path: Pa
         await editor.connection.set_session_mode(mode_id="plan", session_id=editor.session)
         await editor.say(APPEND)
         assert (editor.vault / "Inbox.md").read_text() == APPENDED
-
-
-async def test_the_use_of_the_window_is_sent_after_a_models_answer(
-    make_vault: MakeVault, tmp_path: Path
-) -> None:
-    script = tmp_path / "model.jsonl"
-    script.write_text(json.dumps({"text": "A kite.", "usage": [700, 20]}))
-    async with editing(make_vault, tmp_path, "--model", f"scripted/{script}") as editor:
-        await editor.say("What is a kite?")
-        (update,) = (item for item in editor.updates if item["sessionUpdate"] == "usage_update")
-        assert 0 < update["used"] < update["size"]
 
 
 async def test_a_conversation_is_loaded_again(make_vault: MakeVault, tmp_path: Path) -> None:
@@ -383,9 +421,33 @@ async def test_a_conversation_is_loaded_again(make_vault: MakeVault, tmp_path: P
         assert loaded.modes.current_mode_id == "ask"
         kinds = [update["sessionUpdate"] for update in editor.updates]
         assert "user_message_chunk" in kinds
+        plan, run = editor.text.split("\n\n")[:2]
+        assert plan == "Plan: Add “Call Ada” to Inbox"
+        assert re.fullmatch(r"Applied: Add “Call Ada” to Inbox. Undo it with `/undo \S+`", run)
         with pytest.raises(RequestError) as refused:
             await editor.connection.load_session(cwd="/", session_id="../x", mcp_servers=[])
         assert refused.value.code == -32002, "clients begin another session then"
+
+
+def test_an_attached_file_is_a_mention_by_whatever_link_the_vault_is_reached(
+    tmp_path: Path,
+) -> None:
+    vault, link = tmp_path / "vault", tmp_path / "link"
+    vault.mkdir()
+    link.symlink_to(vault)
+
+    def attached(uri: str) -> tuple[str, list[str]]:
+        return message_text([resource_link_block("name", uri)], vault)
+
+    assert attached((vault / "My note.md").as_uri()) == ('@"My note"', [])
+    assert attached((link / "Ideas.md").as_uri() + "#L1:3") == ("@Ideas", [])
+    for outside in (
+        "file:///etc/hosts",
+        vault.as_uri() + "/../hosts",
+        "zed:///agent/hosts",
+        "file:///%00/hosts",
+    ):
+        assert attached(outside) == ("(a file outside the vault: hosts)", ["hosts"])
 
 
 def test_streamed_text_has_no_image_at_the_end_of_a_piece() -> None:
