@@ -6,6 +6,8 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := $(VENV)/.ready
 PLAY := .play
 COMPANION := obsidian_agent/obsidian/companion
+# Also where Python is not to write bytecode: tests are compiled once, not by each process of a run.
+export PYTHONDONTWRITEBYTECODE :=
 # Twice the processors: many tests wait for another program.
 WORKERS = $$(($$($(BIN)/python -c 'import os; print(os.cpu_count())') * 2))
 
@@ -13,7 +15,7 @@ SAMPLE := "(killed_at_every_call and run and finish) or (fails_once and not come
     or (settings and KILL) or (audit and EIO) or room or in_the_place or clock or register or two_at_once or in_the_app"
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo dev test check lint types types-tests imports cov soak soak-sample test-companion bench docs screenshots build test-release lock clean
+.PHONY: help run demo dev test check lint types types-tests imports collect cov soak soak-sample test-companion bench docs screenshots build test-release lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -45,7 +47,7 @@ dev: $(READY) $(PLAY)/vault ## as run, with Textual's devtools: saved styles are
 	@$(BIN)/textual run --dev --command "$(BIN)/obsidian-agent app $(PLAY)/vault --offline --state-dir $(PLAY)/state"
 
 test: $(READY) ## run lint, types and import contracts, then the tests
-	@$(MAKE) --no-print-directory --jobs=2 check
+	@$(MAKE) --no-print-directory --jobs=2 collect lint types types-tests imports
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: $(READY) lint types types-tests imports ## lint, types over package and tests, import contracts, dependencies
@@ -63,6 +65,9 @@ types-tests: $(READY)
 
 imports: $(READY)
 	$(BIN)/lint-imports
+
+collect: $(READY)
+	@$(BIN)/python -m pytest --collect-only -q >/dev/null || true # the run of the tests reports errors
 
 cov: $(READY) ## run the tests, print which lines they reach, fail below 90 % (Python 3.12 and newer measure at little cost)
 	@COVERAGE_CORE=$$($(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")') \

@@ -89,7 +89,8 @@ def test_make_help_lists_what_there_is() -> None:
         "types",
         "types-tests",
         "imports",
-    ], "parts of check"
+        "collect",
+    ], "parts of check and test"
 
 
 def test_every_make_target_that_a_page_names_exists() -> None:
