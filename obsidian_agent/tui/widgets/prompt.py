@@ -403,8 +403,8 @@ class Suggestions(VirtualList[Suggestion], can_focus=False):
         With `preselect`, Enter accepts the first one at once; otherwise the user must move to one.
         """
         self._prefix = prefix
-        self.display = bool(suggestions)
         self.set_rows(list(suggestions), 0)
+        self.display = bool(suggestions)
         if not preselect:
             self.cursor = -1
 
