@@ -7,21 +7,23 @@ import threading
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from msgspec.structs import replace
-from textual import _wait, screen
+from textual import app as app_module
+from textual import pilot as pilot_module
+from textual import screen
 from textual.css import stylesheet
 from textual.css.model import RuleSet
 from textual.css.parse import parse
 from textual.css.tokenize import tokenize_values
 from textual.dom import DOMNode
 from textual.message_pump import MessagePump
-from textual.pilot import Pilot, WaitForScreenTimeout
+from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Static
 
@@ -89,16 +91,42 @@ LOOK = 0.004
 PATIENCE = 60.0
 """Seconds after which a test gives up; only a very busy machine needs more than one."""
 
-assert vars(_wait).keys() >= {"SLEEP_GRANULARITY", "SLEEP_IDLE"}, (
+
+async def all_wait(*_: object) -> bool:
+    """Wait until each task of the event loop waits for a timer, a thread or a connection."""
+    ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
+    for _look in range(2):
+        while ready:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    return True
+
+
+assert all("wait_for_idle" in vars(module) for module in (app_module, pilot_module)), (
     "Textual waits by other names now: every key would take ten times as long"
 )
-_wait.SLEEP_GRANULARITY, _wait.SLEEP_IDLE = 0.002, 0.001
+app_module.wait_for_idle = pilot_module.wait_for_idle = all_wait  # type: ignore[assignment]
+Pilot._wait_for_screen = all_wait  # type: ignore[assignment, method-assign]
 # Textual's pilot waits for 20 ms of an idle process, two or three times per key, and up to a second
-# while other work runs. `settle` asks the app itself.
+# while other work runs. Then it sends a message to each widget and waits for them all.
 
 screen.UPDATE_PERIOD = FRAME  # type: ignore[misc]
-# Textual draws sixty times a second what has changed, and a busy machine draws most changes alone.
-# The driver draws when all messages are handled.
+# Textual lays out and draws sixty times a second what has changed, and a busy machine draws most
+# changes alone. The driver lays out when all messages are handled, and draws what has settled.
+
+draw = Screen._compositor_refresh
+
+
+def _draw_later(top: Screen[Any]) -> None:
+    """Leave the changed regions of a screen to `settle`."""
+    if top is not top.app.screen:
+        draw(top)
+        return
+    top._dirty_widgets.clear()
+    top.app._update_mouse_over(top)
+
+
+Screen._compositor_refresh = _draw_later  # type: ignore[assignment, method-assign]
 
 
 _variables: dict[object, dict[str, Any]] = {}
@@ -222,11 +250,14 @@ class Driver:
         """
         while True:
             await self.until(lambda: self._quiet(held))
-            if not self._draw():
-                return
+            if not self._lay_out():
+                break
+        top = self.app.screen
+        with top._context():
+            draw(top)
 
-    def _draw(self) -> bool:
-        """Draw what has changed, as soon as no message waits. Return whether there was any."""
+    def _lay_out(self) -> bool:
+        """Lay out what has changed, as soon as no message waits. Return whether there was any."""
         if any(pump.message_queue_size for pump in self._pumps()):
             return True
         top = self.app.screen
@@ -266,18 +297,13 @@ class Driver:
         )
 
     async def until(self, true: Callable[[], object]) -> None:
-        """Wait until `true()` holds, and still holds after everything under way was handled.
-
-        Looking costs little; the pilot, which sends a message to each widget, is asked at the end.
-        """
+        """Wait until `true()` holds, and still holds after everything under way was handled."""
         end = time.monotonic() + PATIENCE
         while True:
             if true():
-                # A screen that closes meanwhile never answers the pilot, which gives up after 30 s.
-                with suppress(WaitForScreenTimeout):
-                    await self.pilot.pause()
-                for _ in range(20):
-                    await asyncio.sleep(0)
+                await all_wait()
+                while self._lay_out():
+                    await all_wait()
                 if true():
                     return
             if time.monotonic() > end:
@@ -285,7 +311,7 @@ class Driver:
                 raise AssertionError(
                     f"It did not come in {PATIENCE:.0f} s. Workers: {at_work}. The screen:\n{self.screen()}"
                 )
-            self._draw()
+            self._lay_out()
             await asyncio.sleep(LOOK)
 
     async def finished(self) -> None:
@@ -323,7 +349,7 @@ class Driver:
     async def press(self, *keys: str) -> None:
         """Look for a second, then press keys; those to a screen that opens come when it is there.
 
-        The effect of a key without a letter is drawn first; a text is typed at once.
+        The effect of a key without a letter is laid out first; a text is typed at once.
         """
         self.now += 1.0
         for key in keys[:-1]:
@@ -331,7 +357,7 @@ class Driver:
             await self.pilot.press(key)
             if self.app.screen_stack != before:
                 await self.settle()
-            while len(key) > 1 and self._draw():  # noqa: ASYNC110
+            while len(key) > 1 and self._lay_out():  # noqa: ASYNC110
                 await asyncio.sleep(0)
         await self.pilot.press(keys[-1])
         await self.settle()

@@ -125,6 +125,7 @@ async def test_a_question_with_two_of_three_files_then_a_plan_that_looked_first(
             await driver.until(lambda: "word word" in driver.transcript())
             await pilot.press("escape")
             await driver.until(lambda: "Cancelled" in driver.transcript())
+            await driver.settle()
             said = driver.transcript()
             assert said.index("word word") < said.index("stopped here") < said.index("Cancelled")
             assert driver.panes.chat.transcript._streaming is None
