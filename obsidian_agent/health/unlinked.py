@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -38,6 +38,8 @@ _MIN_FIRST: Final = 7
 """Letters of a word that is a name at the beginning of a sentence, too."""
 _MIN_LETTERS: Final = 4
 _MAX_CHOICES: Final = 5
+_SAMPLE: Final = 200
+"""Notes in which words are counted."""
 _TOO_COMMON: Final = 20
 """A name that more notes mention is an everyday word."""
 
@@ -154,7 +156,8 @@ class _Mentions:
 
     def _search(self) -> Iterator[_Mention]:
         names = self._names()
-        by_word = _NamesByWord(names)
+        frequency = self._frequency()
+        by_word = _NamesByWord(names, frequency)
         single_words: set[_Name] = set()
         for source in self._unlinked:
             for name, text in self._names_in(source, by_word):
@@ -164,18 +167,25 @@ class _Mentions:
         # The other notes can mention notes without links only. Names of other notes that are a
         # single word are looked up there, too, because that may be an everyday word.
         names = [name for name in names if name.note in self._unlinked or name in single_words]
-        by_word = _NamesByWord(names)
+        by_word = _NamesByWord(names, frequency)
         for source in self._survey.notes:
             if source not in self._unlinked:
                 for name, text in self._names_in(source, by_word):
                     if name.note in self._unlinked:
                         yield _Mention(source, name.note, text)
 
+    def _frequency(self) -> Counter[bytes]:
+        """Return how many of some notes have a word."""
+        notes = self._survey.notes
+        texts = map(self._survey.index.text, notes[:: len(notes) // _SAMPLE + 1])
+        lowered = (_lowered(data) for data in texts if isinstance(data, bytes))
+        return Counter(chain.from_iterable(set(_words(text)) for text in lowered))
+
     def _names(self) -> list[_Name]:
         """Return the specific names of all notes, and the titles of those without links."""
         names = []
         for note in self._survey.notes:
-            title = TITLE.search(self._unlinked.get(note, ""))
+            title = TITLE.search(self._unlinked[note]) if note in self._unlinked else None
             stem = note.stem
             texts = [stem, without_id(stem), *self._survey.facts[note].aliases]
             texts += [title[1]] if title else []
@@ -234,15 +244,20 @@ class _Mentions:
 
 
 class _NamesByWord:
-    """Names in lower case by that word of them which the fewest names have."""
+    """Names in lower case by the rarest word of each.
 
-    def __init__(self, names: Iterable[_Name]) -> None:
+    `frequency` counts words in notes. A word is rare if it leads to few names in few notes.
+    """
+
+    def __init__(self, names: Iterable[_Name], frequency: Mapping[bytes, int]) -> None:
         encoded = [(name.lowered.encode("utf-8", "replace"), name) for name in names]
         words = [_words(lowered) for lowered, _ in encoded]
-        frequency = Counter(chain.from_iterable(words))
+        named = Counter(chain.from_iterable(words))
         self._by_word: dict[bytes, list[tuple[bytes, _Name]]] = defaultdict(list)
         for entry, own in zip(encoded, words, strict=True):
-            rarest = min(own, key=lambda word: (frequency[word], -len(word), word))
+            rarest = min(
+                own, key=lambda word: (named[word] * (frequency[word] + 1), -len(word), word)
+            )
             self._by_word[rarest].append(entry)
         self._rarest = frozenset(self._by_word)
 
