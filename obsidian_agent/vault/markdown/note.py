@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, NamedTuple
+from urllib.parse import unquote_to_bytes
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.expression import expression
@@ -135,19 +136,21 @@ def links_where(data: bytes, matches: Callable[[str], bool]) -> tuple[Link, ...]
 def links_to(data: bytes, targets: Collection[str]) -> tuple[Link, ...]:
     """Return the links of `links_in` with some targets, each of which is known to be in the note.
 
-    It is much faster if all links of the note are wikilinks, and each of these targets is written
-    once, below the properties.
+    It is much faster if each of these targets is written once, in a wikilink below the properties.
     """
-    written = [target.encode() for target in targets]
+    written = {target: data.find(b"[[" + target) for target in map(str.encode, targets)}
     body = data.find(b"\n---", 1) if data.startswith(b"---") else 0
-    is_clear = body >= 0 and b"](" not in data and b"]:" not in data
-    if is_clear and all(data.count(target) == 1 for target in written):
+    is_clear = body >= 0 and min(written.values(), default=0) >= body
+    is_clear = is_clear and b"]:" not in data and b"\\![[" not in data
+    plain = data
+    if is_clear and b"](" in data:
+        # In a Markdown link, a target may be percent-encoded or have backslashes.
+        is_clear = b"\\" not in data and not any(b"%" in target for target in written)
+        plain = unquote_to_bytes(data)
+    if is_clear and all(data.count(target) == plain.count(target) == 1 for target in written):
         inline = InlineScanner(data)
-        for at in sorted(map(data.find, written)):
-            if at < body:
-                break
-            start = at - (3 if data.startswith(b"![[", at - 3) else 2)
-            inline.scan(max(start, 0), data.find(b"]]", at) + 2)
+        for at in sorted(written.values()):
+            inline.scan(at - data.startswith(b"![[", at - 1), data.find(b"]]", at) + 2)
         if {link.target for link in inline.links} == set(targets):
             return tuple(inline.links)
     return links_where(data, targets.__contains__)

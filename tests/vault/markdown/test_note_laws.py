@@ -265,12 +265,15 @@ _PLAIN_NOTE = st.builds(
 
 
 @example("a $HOME [[a]] \\* b")  # an escape closes no mathematics
+@example("\\![[a]]")  # an escape before a link, which is no embed then
+@example("[x](%61)\n\n`[[a]]`")  # a link beside code that looks like one
+@example("[x](y) [x](a%2520b)\n\n`[[a%20b]]`")
 @given(st.one_of(_PLAIN_NOTE, _NOTE))
 @settings(max_examples=600, deadline=None)
 def test_the_names_alone_are_the_same_names(text: str) -> None:
     data = text.encode()
     assert names_in(data) == names_of(scan_lossy(data))
-    for wanted in ({"a", "n.md"}, {"i.png", "b"}, {"n m.md"}):
+    for wanted in ({"a", "n.md"}, {"i.png", "b"}, {"n m.md"}, {"a%20b"}):
         assert links_where(data, wanted.__contains__) == tuple(
             link for link in links_in(data) if link.target in wanted
         )
