@@ -22,6 +22,8 @@ from obsidian_agent.vault.paths.path import VaultPath
 _MAX_TEXT_FILE: Final = 1 << 20
 _MAX_WRITTEN: Final = 600
 """Bytes that the name of a file takes in a text, with escapes."""
+_ENCODED: Final = re.compile(rb"%(?:2[eE]|[3-7])")
+"""The beginning of a dot, a digit or a letter of an extension in percent-encoding."""
 _JSON_ESCAPE: Final = re.compile(r"\\u([0-9a-fA-F]{4})")
 _DRAWING: Final = ".excalidraw"
 
@@ -90,25 +92,30 @@ def _mentioned(survey: VaultSurvey, files: Sequence[VaultPath]) -> set[VaultPath
     lengths = sorted(set(map(len, by_name)))
     endings = "|".join(re.escape(ending) for ending in {file.suffix[1:] for file in files})
     extension = re.compile(rf"\.(?:{endings})".encode(), re.IGNORECASE)
-    folders = _folder_in_code(filter(None, by_folder))
+    folders = [folder.encode("utf-8", "replace") for folder in by_folder if folder]
+    folder_in_code = _folder_in_code(folders)
     mentioned: set[VaultPath] = set()
     suffixes = ATTACHMENTS - {".svg"}
     texts = (file for file in survey.files if file.suffix.lower() not in suffixes)
     for data in chain(survey.settings.config_texts(), (_data(survey, file) for file in texts)):
-        plain = unquote_to_bytes(data) if b"%" in data else data
+        plain = data
+        if b"%" in data and (extension.search(data) or _ENCODED.search(data)):
+            plain = unquote_to_bytes(data)
         for match in extension.finditer(plain):
             written = _unescaped(plain[max(0, match.end() - _MAX_WRITTEN) : match.end()])
             for ending in {written[-length:] for length in lengths} & by_name.keys():
                 mentioned.update(by_name[ending])
+        if not any(folder in data for folder in folders):
+            continue
         if b"```" in data or b"~~~" in data or b"filters:" in data:
-            for match in folders.finditer(data):
+            for match in folder_in_code.finditer(data):
                 mentioned.update(by_folder[(match[1] or match[2]).decode()])
     return mentioned
 
 
-def _folder_in_code(folders: Iterable[str]) -> re.Pattern[bytes]:
+def _folder_in_code(folders: Iterable[bytes]) -> re.Pattern[bytes]:
     """Return the expression of `inFolder("F")`, `path: F` and the like, with one of the folders."""
-    names = b"|".join(re.escape(folder.encode("utf-8", "replace")) for folder in folders) or b"(?!)"
+    names = b"|".join(map(re.escape, folders)) or b"(?!)"
     return re.compile(
         rb"""\(["']/?(%b)/?["']|[:=][ \t]*["']?/?(%b)/?["']?[ \t]*\r?$""" % (names, names),
         re.MULTILINE,
