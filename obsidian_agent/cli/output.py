@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+import msgspec
 from msgspec import Struct
 
 from obsidian_agent.errors import AnswerNotWritten, Problem
@@ -59,9 +60,17 @@ def _pieces(document: dict[str, Any], encoder: json.JSONEncoder) -> Iterator[str
             yield encoder.encode(value)
             continue
         for position, item in enumerate(value):
-            yield f"{', ' if position else '['}{encoder.encode(item)}"
+            yield f"{', ' if position else '['}{_encoded(item, encoder)}"
         yield "]"
     yield "}" if document else "{}"
+
+
+def _encoded(item: Any, encoder: json.JSONEncoder) -> str:
+    """Return an item as JSON. msgspec takes a tenth of the time, but refuses lone surrogates."""
+    try:
+        return msgspec.json.format(msgspec.json.encode(item), indent=0).decode()
+    except (UnicodeEncodeError, OverflowError):
+        return encoder.encode(item)
 
 
 class Output(Struct, frozen=True):
