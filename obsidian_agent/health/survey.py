@@ -8,11 +8,9 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from functools import cached_property
 from itertools import chain
-from sys import intern
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from obsidian_agent.health.conflict_names import ConflictCopy, copies_among
 from obsidian_agent.health.texts import is_form
@@ -21,7 +19,7 @@ from obsidian_agent.vault.index.index import Facts, VaultIndex
 from obsidian_agent.vault.links.link_text import DEFAULT_STYLE, LinkStyle
 from obsidian_agent.vault.links.resolve import LinkResolver, file_name, is_relative
 from obsidian_agent.vault.markdown.canvas import CANVAS
-from obsidian_agent.vault.paths.path import ROOT, VaultPath
+from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.view import VaultView
 
 ReadDay = Callable[[str], date | None]
@@ -98,6 +96,11 @@ class VaultSurvey:
         return list(self.index.files())
 
     @cached_property
+    def all_notes(self) -> list[VaultPath]:
+        """All notes."""
+        return [file for file in self.files if file.is_note]
+
+    @cached_property
     def resolver(self) -> LinkResolver:
         """The resolver of links among all files; faster than the index for all of them."""
         return LinkResolver(self.files)
@@ -105,7 +108,7 @@ class VaultSurvey:
     @cached_property
     def linkable(self) -> list[VaultPath]:
         """All notes that a link may mean: neither templates nor conflict copies."""
-        return [note for note in self.index.notes(ROOT) if self.is_linkable(note)]
+        return [note for note in self.all_notes if self.is_linkable(note)]
 
     @cached_property
     def notes(self) -> list[VaultPath]:
@@ -115,7 +118,7 @@ class VaultSurvey:
     @cached_property
     def templates(self) -> set[VaultPath]:
         """The notes in folders of templates, and those with properties or a title to fill in."""
-        notes = list(self.index.notes(ROOT))
+        notes = self.all_notes
         marked = [note for note in notes if self.facts[note].digest.flags & HAS_PLACEHOLDERS]
         folders = {self.settings.templates, *(_template_folder(note) for note in marked)} - {""}
         forms = {note for note in marked if is_form(self.index.text(note))}
@@ -139,7 +142,7 @@ class VaultSurvey:
     @cached_property
     def facts(self) -> dict[VaultPath, Facts]:
         """The facts of every note and canvas."""
-        return {source: _with_shared_texts(self.index.facts(source)) for source in self.sources}
+        return {source: self.index.facts(source) for source in self.sources}
 
     @cached_property
     def targets(self) -> dict[VaultPath, dict[str, VaultPath | None]]:
@@ -198,26 +201,6 @@ class VaultSurvey:
     def is_linkable(self, file: VaultPath) -> bool:
         """Return whether a file is neither a template nor a conflict copy."""
         return file not in self.templates and file not in self.copies
-
-
-def _with_shared_texts(facts: Facts) -> Facts:
-    """Return facts in which equal texts of different notes are one object, for less memory."""
-    return replace(
-        facts,
-        tags=tuple(map(intern, facts.tags)),
-        targets=tuple(map(intern, facts.targets)),
-        properties={intern(name): _shared(value) for name, value in facts.properties.items()},
-    )
-
-
-def _shared(value: Any) -> Any:
-    match value:
-        case str():
-            return intern(value)
-        case list():
-            return [*map(_shared, value)]
-        case _:
-            return value
 
 
 def _template_folder(note: VaultPath) -> str:

@@ -16,6 +16,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from sys import intern
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
 
 from msgspec import Struct, field
@@ -129,15 +130,28 @@ def pack_facts(facts: Facts) -> bytes:
     """
     return marshal.dumps(
         (
-            facts.tags,
+            _interned(facts.tags),
             facts.aliases,
-            dict(facts.properties),
-            facts.targets,
+            _interned(dict(facts.properties)),
+            _interned(facts.targets),
             facts.lossy,
             facts.references,
             (*facts.digest[:-1], tuple(map(tuple, facts.digest.due_tasks))),
         )
     )
+
+
+def _interned(value: Any) -> Any:
+    """Intern the texts of a value, so that equal ones are one object once `marshal` reads them."""
+    match value:
+        case str():
+            return intern(value)
+        case list() | tuple():
+            return type(value)(map(_interned, value))
+        case dict():
+            return {intern(name): _interned(own) for name, own in value.items()}
+        case _:
+            return value
 
 
 def unpack_facts(data: bytes | memoryview) -> Facts:

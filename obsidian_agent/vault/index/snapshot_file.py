@@ -22,7 +22,7 @@ from obsidian_agent.state_files import replace_file
 Buffer: TypeAlias = bytes | memoryview
 Sections: TypeAlias = Mapping[str, memoryview]
 
-MAGIC: Final = b"obsidian-agent index 9\n"
+MAGIC: Final = b"obsidian-agent index 10\n"
 """First bytes of the file. The number is that of the format."""
 
 KIND: Final = f"{sys.byteorder} {marshal.version}"
