@@ -213,6 +213,8 @@ def ambiguous_links(survey: VaultSurvey) -> Iterator[HealthFinding]:
         if not file.parent.is_root
     }
     for source in survey.notes:
+        if unclear.isdisjoint(survey.linked_files[source]):
+            continue
         chosen = {
             target: file
             for target, file in survey.targets[source].items()

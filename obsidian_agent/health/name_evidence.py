@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -32,6 +32,7 @@ _MIN_SIMILAR: Final = 6
 _WORD: Final = re.compile(r"\w+")
 _HEADING: Final = re.compile(rb"\n#{1,6} +(.+?)[ \t#]*\r?(?=\n|\Z)")
 _NOT_SIMILAR: Final = re.compile(r"\d+|[+#]+|\b[IVXLC]+\b")
+_NO_LETTER: Final = re.compile(r"[^\w+#]")
 _NO_WORD: Final = re.compile(r"(?!\d{8})\w*\d\w*|\w|Untitled", re.IGNORECASE)
 _NUMBER_OF_COPY: Final = re.compile(r"(?<=\S) ?\(\d+\)\Z")
 _FILE_SUFFIX: Final = re.compile(r"\.[A-Za-z]{2,5}")
@@ -194,12 +195,16 @@ class NameEvidence:
         return [file for file in dict.fromkeys(files) if not _have_other_emoji(name, file.stem)]
 
     def _longer_names(self, name: str) -> list[VaultPath]:
-        """Return the notes whose names begin with a name, or end with one of several words."""
+        """Return notes whose names begin with a name, or end with one of several words.
+
+        More than `_MAX_SIMILAR` mean none of them, so the others are not looked up.
+        """
         beginning = name.casefold()
-        longer = [*_with_beginning(self._stems, beginning)]
+        longer = _with_beginning(self._stems, beginning)
         if len(_words(name)) > 1:
-            longer += _with_beginning(self._reversed_stems, beginning[::-1])
-        return longer
+            ending = _with_beginning(self._reversed_stems, beginning[::-1])
+            longer = chain(longer, ending)
+        return [*islice(longer, _MAX_SIMILAR + 1)]
 
     @cached_property
     def attachments(self) -> dict[str, list[VaultPath]]:
@@ -321,7 +326,7 @@ def _with_beginning(stems: Sequence[tuple[str, VaultPath]], beginning: str) -> I
     for stem, note in islice(stems, start, start + _MAX_LONGER):
         if not stem.startswith(beginning):
             break
-        if re.match(r"[^\w+#]", stem[len(beginning) :]):
+        if _NO_LETTER.match(stem, len(beginning)):
             yield note
 
 

@@ -91,12 +91,8 @@ def stale_notes(survey: VaultSurvey) -> Iterator[HealthFinding]:
         with contextlib.suppress(VaultError):
             moment = survey.index.modified_ms(note)
             changed[note] = survey.view.stat(note).mtime_ms if moment is None else moment
-    in_use = {
-        file
-        for note, moment in changed.items()
-        if moment >= limit
-        for file in survey.linked_files[note]
-    }
+    recent = (note for note, moment in changed.items() if moment >= limit)
+    in_use = set[VaultPath]().union(*map(survey.linked_files.__getitem__, recent))
     for note, moment in changed.items():
         if moment < limit and note not in in_use and not has_date(note.stem):
             day = datetime.fromtimestamp(moment / 1000, UTC).date()
