@@ -104,7 +104,7 @@ def periods(spoken: Sequence[Word], bare: str, today: date) -> Iterator[Period]:
         if after is not None and "of" in after.senses:  # “febrero de 2027”
             after = spoken[number + 2] if number + 2 < len(spoken) else None
         year = after if after is not None and _YEARS.fullmatch(after.text) else None
-        is_name = bare[word.start].isupper() or end > word.end
+        is_name = bare[word.start].isupper() or bare[end - 1] in "月월"
         if month is not None and (is_cued or year is not None or is_name):
             months = [date(int(year.text), month, 1)] if year else _near(month, today)
             first = min(months, key=lambda day: abs((day - today).days + 15))
