@@ -99,6 +99,12 @@ _HAVING: Final = frozenset({"with", "without", "have"})
 _ABOUT: Final = frozenset({"with", "on", "mention", "contain", "text"})
 """The senses of the words before a text that the notes hold: “with eggs”, “sur Claire”."""
 _ABOUT_WORDS: Final = frozenset({"about", "über", "o", "об", "про", "关于", "について"})
+_AS: Final = frozenset(
+    {"as", "als", "comme", "como", "come", "jako", "как", "作为", "として", "로"}
+)
+_RELATING: Final = frozenset({"under", "in", "from", "with", "on"})
+_WHOLLY: Final = frozenset({"done", "all", "sum"})
+"""The senses of words before “empty” that exclude notes with properties: “completely”."""
 _DATE: Final = unicode_expression(r"\d{4}-\d{2}-\d{2}.*")
 _YEARS: Final = range(1000, 2200)
 _PARTS: Final = unicode_expression(r"[\s_-]+|(?<=\p{Ll})(?=\p{Lu})")
@@ -114,8 +120,10 @@ _DOING: Final = frozenset(_TO_DO_WORDS.split())
 """The words behind “must” that ask for tasks."""
 _ALIKE: Final = 60
 """The similarity, in percent, of a word to the property that it means: “ausgesät”, aussaat."""
-_UNUSED: Final = 2
-"""Words that may have no part in an answered question."""
+_MIN_VERB: Final = 4
+"""Characters of the stem of a verb that can name a folder."""
+LIKELY: Final = 0.5
+"""Coverage from which a reading is offered while a question is typed."""
 
 
 _QUESTION: Final = Recipe(
@@ -141,6 +149,8 @@ class PropertyQuery(Struct, frozen=True):
 
     property: str
     measure: Measure = "values"
+    further: tuple[str, ...] = ()
+    """Other properties whose values are asked of the same notes."""
 
 
 class TaskQuery(Struct, frozen=True):
@@ -172,12 +182,14 @@ Query = NoteQuery | PropertyQuery | TaskQuery | DayQuery | PartQuery
 class Question(Struct, frozen=True, kw_only=True):
     """A question, with the parts of the sentence that have no place in it.
 
-    `is_yes_no`: it asks whether there are such notes.
+    `coverage` is the share of the words that have one. `is_yes_no`: it asks whether there are
+    such notes.
     """
 
     notes: NoteSet
     query: Query
     unused: tuple[str, ...] = ()
+    coverage: float = 1.0
     is_yes_no: bool = False
 
     @property
@@ -282,25 +294,57 @@ class _Reading:
         self.parsed = parsed
         self.around = parsed.around
         self.today = parsed.around.context.now.date()
-        self.names = [match for match in parsed.names if not self._is_word(match)]
+        self.names = list(self._joined([one for one in parsed.names if not self._is_word(one)]))
         covered = (*self.names, *parsed.conditions, *parsed.periods, *parsed.days)
         self.free = [word for word in parsed.tokens if not is_within(word, covered)]
         self.senses = frozenset[str]().union(*(word.senses for word in self.free))
-        self.property = self._property()
+        self.further = self._further()
+        self.property = self.further.pop(0) if self.further else self._property()
         filling = self._described()
         self.notes: NoteSet = filling.values.get("notes", NoteSet())
         self.lost = filling.lost
 
+    def _joined(self, names: Sequence[NameMatch]) -> Iterator[NameMatch]:
+        """Yield the names; a value and its property are one: “X as author”."""
+        rest = list(names)
+        while rest:
+            match = rest.pop(0)
+            owner = rest[0] if rest else None
+            between = self.parsed.between(match.end, owner.start) if owner else ()
+            owners = {name.value for name in owner.of_kinds("property")} if owner else set()
+            values = tuple(one for one in match.of_kinds("value") if one.property in owners)
+            if owner and values and between and not match.bound and between[0].text in _AS:
+                text = self.parsed.text[match.start : owner.end]
+                match = replace(match, end=owner.end, text=text, names=values, bound=True)
+                rest.pop(0)
+            yield match
+
+    def _further(self) -> list[NameMatch]:
+        """Return the properties that are asked of the only named note, if they are several."""
+        notes = [match for match in self.names if match.of_kinds("note", "alias")]
+        paths = {str(name.value) for match in notes for name in match.of_kinds("note", "alias")}
+        if len(paths) != 1:
+            return []
+        own = self.around.view.index.facts(parse(paths.pop(), PathUse.READ)).properties
+        properties = [
+            replace(match, names=match.of_kinds("property"))
+            for match in self.names
+            if not (match.bound or match.negated or match in notes)
+            if any(own.get(str(name.value)) for name in match.of_kinds("property"))
+        ]
+        return properties if len(properties) > 1 else []
+
     def _described(self) -> Filling:
         """Return the description of notes, and remember the words that are left."""
         owner = self.property
-        others = [one for one in self.names if owner is None or one.start != owner.start]
+        owners = [*self.further, *([owner] if owner is not None else [])]
+        others = [one for one in self.names if not is_within(one, owners)]
         filling = _Filling(
             self.parsed,
             others,
             lists=owner is None and (len(others) > 1 or bool(self.parsed.conditions)),
         )
-        self.used = [*filling.used, *([owner] if owner is not None else [])]
+        self.used = [*filling.used, *owners]
         self.used += (
             Stretch(match.start, match.start + len(match.negated), match.negated)
             for match in others
@@ -321,8 +365,11 @@ class _Reading:
 
     def question(self) -> Question | None:
         """Return the question, or None if too much of the sentence has no place in it."""
+        self._add_owner()
         self._add_names()
+        self._add_owner()
         self._add_links()
+        self._add_wholly_empty()
         self._add_missing()
         self._add_status()
         self._deny_property()
@@ -340,12 +387,9 @@ class _Reading:
         self._add_texts(query)
         if isinstance(query, NoteQuery):
             self._add_unknown()
+        self._add_home()
+        self._use_all(self._relating())
         unused = tuple(self._phrases())
-        limits = any(word.negates or not word.text.isalpha() for word in self.unused)
-        count = sum(len(text.split()) for text in unused)
-        lost = [part for part in self.lost if not is_within(part, self.used)]
-        if limits or count > _UNUSED or lost:
-            return None
         if isinstance(query, NoteQuery) and not self._describes(query, unused):
             return None
         keys = {term.key for term in self.notes.terms}
@@ -356,8 +400,62 @@ class _Reading:
             return None
         first = self.parsed.tokens[0].text if self.parsed.tokens else ""
         is_yes_no = first in _EXISTS or any(text in self.parsed.bare for text in _EXIST_TEXTS)
-        notes = NoteSet(tuple(map(_without_value, self.notes.terms)))
-        return Question(notes=notes, query=query, unused=unused, is_yes_no=is_yes_no)
+        return Question(
+            notes=NoteSet(tuple(_plain_terms(self.notes.terms))),
+            query=query,
+            unused=unused,
+            coverage=self._coverage(query),
+            is_yes_no=is_yes_no,
+        )
+
+    def _add_home(self) -> None:
+        """Limit notes without a property to the only folder in which notes have it.
+
+        “Which students have no email” asks for no meetings.
+        """
+        lacking = [t.property for t in _plain_terms(self.notes.terms) if t.op == "lacks"]
+        is_limited = any(term.key in ("folder", "note", "in", "tag") for term in self.notes.terms)
+        if len(lacking) != 1 or is_limited or "note" in self.senses:
+            return
+        folders = self._folders(NoteSet((Term("property", None, "has", lacking[0]),)))
+        if len(folders) == 1:
+            self.notes = _and(self.notes, Term("folder", folders.pop()))
+
+    def _folders(self, notes: NoteSet) -> set[str]:
+        """Return the folders of some notes, without that of templates."""
+        templates = self.around.context.notes.templates
+        paths = [path.text.rpartition("/")[0] for path in self._paths_of(notes)]
+        return {path for path in paths if path and path != templates}
+
+    def _relating(self) -> Iterator[Word]:
+        """Yield the words that only relate the part behind them: “under Family”."""
+        for word in self.unused:
+            after = self.parsed.after(word.end)
+            is_used = after is not None and is_within(after, self.used)
+            if word.senses & _RELATING and is_used:
+                yield word
+
+    def _coverage(self, query: Query) -> float:
+        """Return the share of the words that have their place; 0 if a limit has none."""
+        limits = any(word.negates or not word.text.isalpha() for word in self.unused)
+        if limits or any(not is_within(part, self.used) for part in self.lost):
+            return 0.0
+        is_of_note = any(term.key in ("note", "links-to") for term in self.notes.terms)
+        if isinstance(query, PropertyQuery | DayQuery) and is_of_note:
+            return 1.0  # No passage answers better than the value or day of the named note.
+        content = [
+            word
+            for word in self.parsed.tokens
+            if not (word.is_small or self._is_empty(word) or word.senses & _ASKS_FOR)
+        ]
+        unused = len(set(self.unused))
+        first = self.unused[0] if self.unused else None
+        before = self.parsed.between(0, first.start)[-1:] if first is not None else ()
+        # “Which hives” names the kind of notes that are all in one folder.
+        is_kind = bool(before) and bool(before[0].senses & _ASKS_FOR)
+        if is_kind and self.notes.terms and len(self._folders(self.notes)) == 1:
+            unused -= 1
+        return 1 - unused / max(len(content), 1)
 
     @staticmethod
     def _is_empty(word: Word) -> bool:
@@ -395,6 +493,7 @@ class _Reading:
             other = [f"{word.text}s"] if bare == word.text else [bare]
             known = [name for text in other for name in find.find(text, *_GROUPS)]
             known += [name for name in find.inflected(word.text) if name.kind in _GROUPS]
+            known += self._activities(bare)
             is_title = word != self.parsed.tokens[0] and self.parsed.text[word.start].isupper()
             if self.property is not None or "when" in self.senses or is_title:
                 known += (*find.partly(word.text.removesuffix("'s")), *find.inflected_notes(bare))
@@ -407,7 +506,14 @@ class _Reading:
                 self.notes = _and(self.notes, term)
                 self._use_all((*denied, word))
         self._add_value()
-        self._add_owner()
+
+    def _activities(self, bare: str) -> list[Name]:
+        """Return the folders of what was done: “clipped” means Clippings."""
+        folders = ((path, path.rpartition("/")[2]) for path in self.around.names.folders)
+        is_verb = len(bare) >= _MIN_VERB
+        return [
+            Name("folder", path) for path, name in folders if is_verb and stem(stem(name)) == bare
+        ]
 
     def _add_value(self) -> None:
         """Add the value behind a property that no note has: “with status done”."""
@@ -428,19 +534,46 @@ class _Reading:
                 self._use(value)
 
     def _add_owner(self) -> None:
-        """Let a group of notes have a named note as a value, or link to it: “books by X”."""
+        """Let notes have a named note as a value, or link to it: “books by X”, “what is from X”.
+
+        Of several properties with that value, most notes of the set have the first one.
+        """
         path = _only_note(self.notes)
-        if path is None or len(self.notes.terms) < 2 or self._paths():
+        match = next((one for one in self.names if one.of_kinds("note", "alias")), None)
+        if path is None or match is None:
+            return
+        if len(self.notes.terms) < 2:
+            cue = self.parsed.cue(match.start)
+            is_origin = cue is not None and (cue.text == "by" or "from" in cue.senses)
+            is_asked = self.senses & _WHICH and self.senses.isdisjoint({"when", *_LINKS})
+            own = self.around.view.index.facts(parse(path, PathUse.READ)).properties
+            if not (is_origin and is_asked) or any(map(own.get, self._owners())):
+                return
+            if self.property is not None:  # “what have I clipped from X”
+                self.unused += self.parsed.between(self.property.start, self.property.end)
+                self.property = None
+        elif self._paths():
             return
         named = next(term for term in self.notes.terms if term.key == "note" and not term.negated)
         values = self.around.names.find(note_name(path), "value")
         others = [Term("property", value.value, ":", value.property) for value in values]
-        for other in (*others, Term("links-to", path)):
-            terms = tuple(other if term is named else term for term in self.notes.terms)
-            described = NoteSet(terms)
-            if described.paths(self.around):
-                self.notes = described
-                return
+        described = [
+            NoteSet(tuple(other if term is named else term for term in self.notes.terms))
+            for other in (*others, Term("links-to", path))
+        ]
+        counts = [len(notes.paths(self.around)) for notes in described]
+        first = max(counts[:-1], default=0) or counts[-1]
+        if first:
+            self.notes = described[counts.index(first)]
+
+    def _add_wholly_empty(self) -> None:
+        """Exclude the notes that have properties from those that are “completely empty”."""
+        state = next((t for t in self.notes.terms if t == Term("is", "empty")), None)
+        part = next((one for one in self.parsed.conditions if one.term == state), None)
+        before = self.parsed.between(0, part.start)[-1:] if part is not None else ()
+        if before and before[0].senses & _WHOLLY:
+            self.notes = _and(self.notes, Term("is", "bare"))
+            self._use(before[0])
 
     def _add_links(self) -> None:
         """Turn a named note into what the notes link to, or are linked from."""
@@ -481,6 +614,18 @@ class _Reading:
             self._use(link)
         elif any(term.key in ("links-to", "linked-from", "is") for term in self.notes.terms):
             self._use(link)
+        elif denied := [word for word in self.unused if word.negates]:
+            self.notes = _and(self.notes, Term("is", self._unlinked(denied[-1])))
+            others = (word for word in self.unused if word.senses & {"other", "nothing"})
+            self._use_all((link, *denied, *list(others)))
+
+    def _unlinked(self, denied: Word) -> str:
+        """Return the state of notes that no other note links to, or that link to no other one."""
+        noun, before = self.parsed.after(denied.end), self.parsed.between(0, denied.start)[-1:]
+        is_subject = "nothing" in denied.senses
+        is_subject |= noun is not None and bool(noun.senses & {"other", "note", "nothing"})
+        is_target = bool(before) and "to" in before[0].senses
+        return "unlinked" if is_subject and not is_target else "unlinking"
 
     def _add_missing(self) -> None:
         """Add the property, by a part of its name, that the notes do not have."""
@@ -564,18 +709,22 @@ class _Reading:
                 return
         for sense, senses in (("done", {"done"}), ("open", {"left"})):
             spoken = [word for word in self.free if word.senses & senses or word.text == sense]
-            meant = {
-                (name, value)
-                for properties in (self._facts() if spoken else ())
-                for name, value in properties.items()
-                if isinstance(value, str) and sense in senses_of(folded(value))
-            }
-            if len(meant) == 1:
+            state = self._state(sense) if spoken else None
+            if state is not None:
                 denied = [word for word in self.free if word.negates]
-                (name, value), *_ = meant
-                self.notes = _and(self.notes, Term("property", value, ":", name, bool(denied)))
+                self.notes = _and(self.notes, replace(state, negated=bool(denied)))
                 self._use_all((*spoken, *denied))
                 return
+
+    def _state(self, sense: str) -> Term | None:
+        """Return the only value among the notes that means “done” or “open”."""
+        meant = {
+            Term("property", value, ":", name)
+            for properties in self._facts()
+            for name, value in properties.items()
+            if isinstance(value, str) and sense in senses_of(folded(value))
+        }
+        return meant.pop() if len(meant) == 1 else None
 
     # --- tasks ---
 
@@ -606,6 +755,8 @@ class _Reading:
             word.text in _DOING and word != must for word in self.parsed.tokens
         )
         if noun is None and not (is_late or is_due or undone or is_open or is_to_do):
+            return None
+        if noun is None and (is_late or is_due) and self._add_due(is_late=is_late):
             return None
         years = (one for one in self.free if one.text.isdecimal() and int(one.text[:5]) in _YEARS)
         values = [*self.parsed.days, *self.parsed.periods, *self._feasts(), *years]
@@ -639,6 +790,23 @@ class _Reading:
             self._use_all(denied)
         status = "open" if undone or is_to_do else self._status()
         return TaskQuery(status=status, after=after, before=before, is_dated=is_dated)
+
+    def _add_due(self, *, is_late: bool) -> bool:
+        """Return True if “due” is a property of the notes that are asked for: “projects due …”."""
+        match = self.names[0] if self.names else None
+        cue = self.parsed.cue(match.start) if match is not None else None
+        is_within_them = cue is not None and bool(cue.senses & {"in", "from"})
+        if match is None or is_within_them or _only_note(self.notes) or not self.notes.terms:
+            return False
+        name = self._chosen(self._dates())
+        if name is None:
+            return False
+        term = Term("property", None, "has", name)
+        if is_late:
+            term = Term("property", self.today.isoformat(), "<", name)
+        done = self._state("done") if is_late else None
+        self.notes = _and(self.notes, term, *([replace(done, negated=True)] if done else []))
+        return True
 
     def _status(self) -> Literal["open", "done", "all"]:
         if "done" in self.senses:
@@ -714,12 +882,14 @@ class _Reading:
         if match is not None:
             name = str(match.of_kinds("property")[0].value)
             is_one = _only_note(self.notes) is not None or measure is None
-            return PropertyQuery(name, "values" if is_one or measure is None else measure)
+            further = tuple(str(one.names[0].value) for one in self.further)
+            return PropertyQuery(name, "values" if is_one or not measure else measure, further)
         is_one = _only_note(self.notes) is not None and len(self.notes.terms) == 1
         if is_one and measure in (None, "sum"):
             own = self._chosen(self._having())
             return PropertyQuery(own) if own is not None else None
-        if measure is None or (measure == "sum" and "sum" not in self.senses):
+        is_amount = bool(self.senses & {"sum", "pric"})  # “how much do they cost”
+        if measure is None or (measure == "sum" and not is_amount):
             return None
         is_age = self.senses & {"oldest", "newest"}
         chosen = self._chosen([*self._years(), *self._dates()] if is_age else self._numbers())
@@ -727,12 +897,8 @@ class _Reading:
 
     def _facts(self) -> Iterator[Mapping[str, Any]]:
         """Yield the properties of the notes in the set."""
-        try:
-            paths = self.notes.paths(self.around)
-        except ObsidianAgentError:
-            return
-        for path in paths:
-            yield self.around.view.index.facts(parse(path, PathUse.READ)).properties
+        for path in self._paths():
+            yield self.around.view.index.facts(path).properties
 
     def _having(self, fits: Callable[[Any], bool] = lambda value: True) -> list[str]:
         """Return the properties of the notes whose values all fit, most frequent first."""
@@ -757,10 +923,10 @@ class _Reading:
     def _chosen(self, names: Sequence[str]) -> str | None:
         """Return the only property, or the one that is written like an unused word."""
         lengths = _LENGTHS if "longest" in self.senses else frozenset()
-        senses = (self.senses & MEASURED) | lengths
+        senses = (self.senses & {*MEASURED, "due"}) | lengths
         named = [name for name in names if senses & senses_of(folded(name))]
         if len(named) == 1:
-            self._use_all(word for word in self.free if word.senses & MEASURED)
+            self._use_all(word for word in self.free if word.senses & senses)
             return named[0]
         if name := self._similar(self.unused, names):
             return name
@@ -854,8 +1020,11 @@ class _Reading:
         return names[0] if len(names) == 1 else None
 
     def _paths(self) -> list[VaultPath]:
+        return self._paths_of(self.notes)
+
+    def _paths_of(self, notes: NoteSet) -> list[VaultPath]:
         try:
-            return [parse(path, PathUse.READ) for path in self.notes.paths(self.around)]
+            return [parse(path, PathUse.READ) for path in notes.paths(self.around)]
         except ObsidianAgentError:
             return []
 
@@ -937,10 +1106,14 @@ class _Reading:
         self.unused = [word for word in self.unused if not is_within(word, [part])]
 
 
-def _without_value(term: Term) -> Term:
-    """Return a condition that a property is missing as one that it has no value."""
-    is_missing = term.op == "has" and term.negated
-    return replace(term, op="lacks", negated=False) if is_missing else term
+def _plain_terms(terms: Sequence[Term]) -> Iterator[Term]:
+    """Yield the conditions; a property that is missing has no value, one that is compared has."""
+    compared = {term.property for term in terms if term.key == "property" and term.op != "has"}
+    for term in terms:
+        if term.op == "has" and term.negated:
+            yield replace(term, op="lacks", negated=False)
+        elif term.op != "has" or term.property not in compared:
+            yield term
 
 
 def _and(notes: NoteSet, *terms: Term) -> NoteSet:

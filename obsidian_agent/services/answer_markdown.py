@@ -14,7 +14,7 @@ from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
 if TYPE_CHECKING:
     from obsidian_agent.services.open_vault import OpenVault
 
-_ASIDES: Final = expression(r"\n\n(?:Not used|Or did you mean): ")
+_ASIDES: Final = expression(r"\n\n(?:Not used: |Or did you mean: |Notes with most of the words )")
 """The remarks below an answer that concern the question, not the notes."""
 _QUERY: Final = expression(
     r"(?:Yes: )?(?:[\d,]+ .*:|No .*\.|.* of .*: .*|.* first: .*|Dates in .*|Words in .*)"

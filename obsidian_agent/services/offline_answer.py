@@ -1,8 +1,9 @@
 """Answers to questions without a model.
 
-A question is answered at once: by the best complete reading of it, or, if no recipe covers it, by
-the passages of notes that hold most of its words. Nothing can break, so nothing is asked first; the
-first line states what was looked for, and the other readings are named below the answer.
+A question is answered at once: by the best complete reading of it, or, if no query covers it, by
+the reading or the passages of notes that hold most of its words. Nothing can break, so nothing is
+asked first; the first line states what was looked for and which words are not used, and the other
+readings are named below the answer.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ _QUESTION_WORDS: Final = frozenset(
     {"which", "what", "when", "who", "whom", "where", "how", "why", "count"}
 )
 """The senses of the first word of a question without a question mark."""
+_NOTHING: Final = (
+    "No note holds most of these words. Name a note, tag, folder or property to ask about it."
+)
 _HOW_TO_PICK: Final = "Send its number, or add --pick on the command line."
 
 
@@ -132,7 +136,7 @@ def _is_order(turn: OfflineTurn) -> bool:
 
 
 def answer(planner: OfflinePlanner, request: PlanRequest) -> PlanningResult:
-    """Return the answer to a question, or a question with candidates if there is none.
+    """Return the answer to a question, or a choice for a message that asks nothing.
 
     Nothing is changed. An instruction is not answered. May block.
     """
@@ -147,27 +151,39 @@ def answer(planner: OfflinePlanner, request: PlanRequest) -> PlanningResult:
             return answered
     if request.params or (not is_question(request.message) and _is_instruction(planner, request)):
         return verdict
-    from obsidian_agent.services.passages import from_passages
     from obsidian_agent.services.table_answer import from_table
 
     if row := from_table(turn.around, request.message):
         return row
-    if reading := _from_readings(turn):
-        return reading
+    return _from_readings(turn) or _covered(turn, question) or verdict
+
+
+def _covered(turn: OfflineTurn, question: Question | None) -> Answer | None:
+    """Return the reading of a question, the best passages, or both, whichever covers more first.
+
+    Return None for a message that asks nothing and has no passages.
+    """
+    from obsidian_agent.services.passages import find_passages
+
+    passages = find_passages(turn.around, turn.request.message)
     doubtful = _answered(turn, question) if question is not None else None
-    if doubtful is not None and doubtful.sources:
-        return doubtful
-    return from_passages(turn.around, request.message) or doubtful or verdict
+    if passages is None:
+        is_asked = doubtful is None and _asks(turn)
+        return Answer(_NOTHING) if is_asked else doubtful
+    if doubtful is None or question is None or not doubtful.sources:
+        return passages.answer
+    if passages.share > question.coverage:
+        return passages.answer
+    return _answered(turn, question, passages.answer)
 
 
-def _answered(turn: OfflineTurn, question: Question) -> Answer:
-    """Return the answer to a question, with the words that are not used and the other readings."""
+def _answered(turn: OfflineTurn, question: Question, passages: Answer | None = None) -> Answer:
+    """Return the answer to a question, then passages, and the other readings if it is doubtful."""
     from obsidian_agent.services.question_answer import answer_question
 
     answered = answer_question(question, turn.around)
     if question.is_certain and answered.sources:
         return answered
-    unused = " and ".join(f"“{text}”" for text in question.unused)
     others = [
         f"{position}. {other.title}"
         for position, other in enumerate(turn.candidates, 1)
@@ -176,12 +192,13 @@ def _answered(turn: OfflineTurn, question: Question) -> Answer:
         if not other.title.endswith(f": {question.notes.text()}")
         if answered.sources or _finds(turn, other)
     ]
-    lines = [answered.text]
-    if unused:
-        lines += ["", f"Not used: {unused}."]
+    texts, sources = [answered.text], answered.sources
+    if passages is not None:
+        texts.append(passages.text)
+        sources = tuple(dict.fromkeys((*sources, *passages.sources)))
     if others:
-        lines += ["", f"Or did you mean: {'; '.join(others)}? {_HOW_TO_PICK}"]
-    return replace(answered, text="\n".join(lines))
+        texts.append(f"Or did you mean: {'; '.join(others)}? {_HOW_TO_PICK}")
+    return replace(answered, text="\n\n".join(texts), sources=sources)
 
 
 def _finds(turn: OfflineTurn, candidate: Candidate) -> bool:

@@ -260,9 +260,9 @@ class OfflineTurn(Struct, frozen=True, dict=True):
     @property
     def of_question(self) -> Candidate | None:
         """The form that asks the question of the message, or None."""
-        from obsidian_agent.offline.question import form_of
+        from obsidian_agent.offline.question import LIKELY, form_of
 
-        if self.question is None:
+        if self.question is None or self.question.coverage < LIKELY:
             return None
         name, values = form_of(self.question)
         recipe = next(recipe for recipe in self.recipes if recipe.name == name)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec import Struct
+
 from obsidian_agent.agent.events import Answer
 from obsidian_agent.expression import expression
 from obsidian_agent.offline.names import Surroundings
@@ -46,7 +48,14 @@ _LONGEST: Final = 160
 """Characters of a line behind a passage, and of the properties of a note."""
 
 
-def from_passages(around: Surroundings, question: str) -> Answer | None:
+class PassageAnswer(Struct, frozen=True):
+    """The best passages, and the share of the question's words that the first note holds."""
+
+    answer: Answer
+    share: float
+
+
+def find_passages(around: Surroundings, question: str) -> PassageAnswer | None:
     """Return the passages that hold most of a question, or `None` if no note holds enough."""
     view, templates = around.view, around.context.notes.templates
     # “Which notes” and the like name the action; what is left is looked for.
@@ -74,7 +83,8 @@ def from_passages(around: Surroundings, question: str) -> Answer | None:
         lines += (f"   {line}" for line in (behind if number == 1 else ()))
     if denied := [word.text for word in spoken if word.negates]:
         lines += ["", f"Not used: {' and '.join(f'“{word}”' for word in denied)}."]
-    return Answer("\n".join(lines), tuple(note.path.text for note in notes))
+    answer = Answer("\n".join(lines), tuple(note.path.text for note in notes))
+    return PassageAnswer(answer, notes[0].share)
 
 
 def _passage_lines(index: VaultIndex, path: VaultPath, passage: Passage) -> Iterator[str]:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from obsidian_agent.agent.events import Answer
 from obsidian_agent.expression import expression
 from obsidian_agent.offline.names import Surroundings, display_text
-from obsidian_agent.offline.note_set import NoteSet
+from obsidian_agent.offline.note_set import COUNTS, NoteSet
 from obsidian_agent.offline.question import (
     DayQuery,
     Measure,
@@ -80,13 +80,22 @@ def answer_question(question: Question, around: Surroundings) -> Answer:
             assert_never(unreachable)
     if question.is_yes_no and (sources or not head.startswith("no ")):
         head = f"{'Yes' if sources else 'No'}: {head}"
-    head = capitalized(head)
+    head = with_unused(capitalized(head), question.unused)
     if not sources:
         return Answer("\n".join([f"{head}.", *query.known_values()]))
     is_ordered = isinstance(question.query, NoteQuery) and question.query.order is not None
     most = _MOST if is_ordered else MAX_LINES
     more = [f"… and {len(lines) - most:,} more."] if len(lines) > most else []
     return Answer("\n".join([head, *lines[:most], *more]), tuple(dict.fromkeys(sources)))
+
+
+def with_unused(head: str, unused: Sequence[str]) -> str:
+    """Return the first line of an answer with the words of the question that have no part in it."""
+    if not unused:
+        return head
+    colon = ":" if head.endswith(":") else ""
+    texts = " and ".join(f"“{text}”" for text in unused)
+    return f"{head.removesuffix(':')} (not used: {texts}){colon}"
 
 
 def capitalized(text: str) -> str:
@@ -180,7 +189,11 @@ class _Query(Struct, frozen=True):
             for term in self.notes.terms
             if term.key == "text" and not term.negated
         ]
-        properties = properties_text(self.around.view.index.facts(path).properties)
+        known = self.around.view.index.facts(path).properties
+        properties = properties_text(known)
+        compared = [term.property for term in self.notes.terms if term.op in COUNTS]
+        if values := {name: value_of(known, name) for name in compared if name is not None}:
+            return f": {properties_text(values)}"
         if not needles:
             is_named = any(term.key == "note" and not term.negated for term in self.notes.terms)
             return f": {properties[:_LONGEST]}" if is_named and properties else ""
@@ -198,6 +211,8 @@ class _Query(Struct, frozen=True):
         are_numbers = all(parse_number(value) is not None for _, value in having)
         having.sort(key=lambda pair: sort_key(pair[1]) or (), reverse=are_numbers)
         name = f"{TITLES[query.measure]}{query.property}"
+        if query.further:
+            return self._several((query.property, *query.further))
         if not having:
             return f"no {query.property} in {self.notes.text()}", [], []
         counted, answer = having, ""
@@ -211,6 +226,16 @@ class _Query(Struct, frozen=True):
         if answer:
             return f"{name} of {self.notes.text()}: {answer}", lines, sources
         return f"{name} of {self.notes.counted(len(counted))}:", lines, sources
+
+    def _several(self, names: Sequence[str]) -> _Result:
+        """List the values of several properties."""
+        texts = [path.text for path in self.paths]
+        lines: list[str] = []
+        for path in self.paths:
+            own = self.around.view.index.facts(path).properties
+            values = {name: value_of(own, name) for name in names}
+            lines.append(f"- {self._link(path)}: {properties_text(values)}")
+        return f"{' and '.join(names)} of {self.notes.text()}:", lines, texts
 
     def tasks(self, query: TaskQuery) -> _Result:
         """List the tasks in the notes."""

@@ -1,7 +1,8 @@
 """The answer to a question by the rows of a table in a note.
 
 Every word of the question must be a column, a part of a cell, a measure, or a word of the note's
-name or heading; otherwise there is no answer.
+name or heading; otherwise there is no answer. A question about the open note (“in this table”) may
+have other words, which are named as not used.
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.question import MEASURES, QUESTION_WORDS
 from obsidian_agent.offline.sentence import MEASURED
 from obsidian_agent.offline.words import FUNCTION_WORDS, Word, folded, senses_of, tokens, words
-from obsidian_agent.services.question_answer import MAX_LINES, TITLES, capitalized, measured
+from obsidian_agent.services.question_answer import (
+    MAX_LINES,
+    TITLES,
+    capitalized,
+    measured,
+    with_unused,
+)
 from obsidian_agent.tools.core.tool import ToolContext
 from obsidian_agent.tools.items import parse_number
 from obsidian_agent.tools.registry import TOOLS
@@ -33,7 +40,7 @@ _NO: Final = frozenset(
 _YES: Final = frozenset(
     {"yes", "y", "true", "x", "✓", "✔", "✅", "ja", "oui", "sí", "si", "да", "是"}
 )
-_TABLE: Final = frozenset(words("table row much"))
+_TABLE: Final = frozenset(words("table row much this"))
 """The senses of further words that say what is looked for."""
 
 _Row = Mapping[str, str]
@@ -60,17 +67,26 @@ class _Condition(Struct, frozen=True):
 def from_table(around: Surroundings, question: str) -> Answer | None:
     """Return the answer by the first table that holds all words of a question, or `None`."""
     spoken = [word for word in tokens(question) if word.negates or not word.is_small]
+    is_here = any(word.senses & {"thi", "here"} for word in tokens(question))
+    active = around.context.active_file
+    if is_here and active is not None and (answer := _answer(around, active, "", spoken, None)):
+        return answer
     ranking = rank_notes(around.view.index, ROOT, " ".join(word.text for word in spoken))
     for note in ranking.notes[:_NOTES]:
         heading = best_passage(around.view.index, note.path, ranking).heading
-        if answer := _answer(around, note.path, heading, spoken):
+        if answer := _answer(around, note.path, heading, spoken, 0):
             return answer
     return None
 
 
 def _answer(
-    around: Surroundings, path: VaultPath, heading: str, spoken: Sequence[Word]
+    around: Surroundings,
+    path: VaultPath,
+    heading: str,
+    spoken: Sequence[Word],
+    most_unused: int | None,
 ) -> Answer | None:
+    """Return the answer by the table in a note, if not too many words have no part in it."""
     parse = TOOLS["util.parseTable"]
     context = ToolContext(around.view, around.view, around.context)
     output = parse.propose(parse.input.model_validate({"path": path.text}), context).output
@@ -79,6 +95,7 @@ def _answer(
     conditions: list[_Condition] = []
     subject: str | None = None
     denied = False
+    unused: list[str] = []
     for word in spoken:
         if word.negates:
             denied = True
@@ -94,14 +111,15 @@ def _answer(
         elif column is None and cell is not None:
             conditions.append(_Condition(cell, word, denied))
         elif column is None and not (word.senses & (QUESTION_WORDS | _TABLE | named)):
-            return None
+            unused.append(word.text)
         denied = denied and column is None and cell is None
     senses = frozenset[str]().union(*(word.senses for word in spoken)) - {"count"}
     measure = next((name for own, name in MEASURES if own & senses), None)
     numbers = [name for name in output.columns if _is_number(rows, name)]
     if measure is not None and subject is None and len(numbers) == 1:
         subject = numbers[0]
-    if not (rows and (conditions or (subject and measure))):
+    is_read = most_unused is None or len(unused) <= most_unused
+    if not (is_read and rows and (conditions or (subject and measure))):
         return None
     met = [row for row in rows if all(condition.is_met(row) for condition in conditions)]
     limits = " and ".join(condition.text for condition in conditions)
@@ -116,7 +134,8 @@ def _answer(
     elif subject is not None and len(met) == 1:
         result = met[0][subject]
     lines = [f"- {'; '.join(filter(None, row.values()))}" for row in met[:MAX_LINES]]
-    return Answer("\n".join([f"{capitalized(title)}: {result}", *lines]), (path.text,))
+    head = with_unused(f"{capitalized(title)}: {result}", unused)
+    return Answer("\n".join([head, *lines]), (path.text,))
 
 
 def _plain(number: Decimal) -> int | float:
