@@ -103,6 +103,7 @@ _AS: Final = frozenset(
     {"as", "als", "comme", "como", "come", "jako", "как", "作为", "として", "로"}
 )
 _RELATING: Final = frozenset({"under", "in", "from", "with", "on"})
+_NO_VALUES: Final = frozenset({"task", "note", "befor", "sinc"})
 _WHOLLY: Final = frozenset({"done", "all", "sum"})
 """The senses of words before “empty” that exclude notes with properties: “completely”."""
 _DATE: Final = unicode_expression(r"\d{4}-\d{2}-\d{2}.*")
@@ -370,9 +371,8 @@ class _Reading:
         self._add_owner()
         self._add_links()
         self._add_wholly_empty()
-        self._add_missing()
         self._add_status()
-        self._deny_property()
+        self._add_missing()
         query: Query | None = self._tasks() if self.property is None else None
         if query is None:
             self._compare()
@@ -497,15 +497,13 @@ class _Reading:
             is_title = word != self.parsed.tokens[0] and self.parsed.text[word.start].isupper()
             if self.property is not None or "when" in self.senses or is_title:
                 known += (*find.partly(word.text.removesuffix("'s")), *find.inflected_notes(bare))
-            before = self.parsed.between(0, word.start)[-1:]
-            denied = [one for one in before if one.negates]
+            denied = self._denial_before(word)
             for name in known[:1]:
                 keys: Mapping[str, Key] = {"folder": "folder", "tag": "tag", "value": "property"}
                 key = keys.get(name.kind, "note")
                 term = Term(key, name.value, property=name.property, negated=bool(denied))
                 self.notes = _and(self.notes, term)
                 self._use_all((*denied, word))
-        self._add_value()
 
     def _activities(self, bare: str) -> list[Name]:
         """Return the folders of what was done: “clipped” means Clippings."""
@@ -514,24 +512,6 @@ class _Reading:
         return [
             Name("folder", path) for path, name in folders if is_verb and stem(stem(name)) == bare
         ]
-
-    def _add_value(self) -> None:
-        """Add the value behind a property that no note has: “with status done”."""
-        for term in [one for one in self.notes.terms if one.op == "has" and not one.negated]:
-            owner = next((m for m in self.names if m.of_kinds("property")), None)
-            value = self.parsed.after(owner.end) if owner is not None else None
-            if owner is None or value is None or value not in self.free or value.is_small:
-                continue
-            if self._is_beside(owner, value) and not value.senses & {
-                "task",
-                "note",
-                "befor",
-                "sinc",
-            }:
-                text = self.parsed.text[value.start : value.end]
-                new = Term("property", plain(text), ":", term.property)
-                self.notes = NoteSet(tuple(new if one is term else one for one in self.notes.terms))
-                self._use(value)
 
     def _add_owner(self) -> None:
         """Let notes have a named note as a value, or link to it: “books by X”, “what is from X”.
@@ -557,10 +537,8 @@ class _Reading:
         named = next(term for term in self.notes.terms if term.key == "note" and not term.negated)
         values = self.around.names.find(note_name(path), "value")
         others = [Term("property", value.value, ":", value.property) for value in values]
-        described = [
-            NoteSet(tuple(other if term is named else term for term in self.notes.terms))
-            for other in (*others, Term("links-to", path))
-        ]
+        others.append(Term("links-to", path))
+        described = [_replaced(self.notes, named, other) for other in others]
         counts = [len(notes.paths(self.around)) for notes in described]
         first = max(counts[:-1], default=0) or counts[-1]
         if first:
@@ -570,10 +548,10 @@ class _Reading:
         """Exclude the notes that have properties from those that are “completely empty”."""
         state = next((t for t in self.notes.terms if t == Term("is", "empty")), None)
         part = next((one for one in self.parsed.conditions if one.term == state), None)
-        before = self.parsed.between(0, part.start)[-1:] if part is not None else ()
-        if before and before[0].senses & _WHOLLY:
+        before = self._before(part) if part is not None else None
+        if before is not None and before.senses & _WHOLLY:
             self.notes = _and(self.notes, Term("is", "bare"))
-            self._use(before[0])
+            self._use(before)
 
     def _add_links(self) -> None:
         """Turn a named note into what the notes link to, or are linked from."""
@@ -601,9 +579,7 @@ class _Reading:
             self._use(link)
         elif excluded is not None:
             # “That don't link to X” excludes more than the note X.
-            other = replace(excluded, key="links-to")
-            terms = self.notes.terms
-            self.notes = NoteSet(tuple(other if one is excluded else one for one in terms))
+            self.notes = _replaced(self.notes, excluded, replace(excluded, key="links-to"))
             self._use(link)
         elif groups and len(self.notes.terms) > len(groups):
             # “that no meeting mentions”: none of those notes links to them.
@@ -616,47 +592,39 @@ class _Reading:
             self._use(link)
         elif denied := [word for word in self.unused if word.negates]:
             self.notes = _and(self.notes, Term("is", self._unlinked(denied[-1])))
-            others = (word for word in self.unused if word.senses & {"other", "nothing"})
-            self._use_all((link, *denied, *list(others)))
+            beside = [word for word in self.unused if word.senses & {"other", "nothing"}]
+            self._use_all((link, *denied, *beside))
 
     def _unlinked(self, denied: Word) -> str:
         """Return the state of notes that no other note links to, or that link to no other one."""
-        noun, before = self.parsed.after(denied.end), self.parsed.between(0, denied.start)[-1:]
+        noun, before = self.parsed.after(denied.end), self._before(denied)
         is_subject = "nothing" in denied.senses
         is_subject |= noun is not None and bool(noun.senses & {"other", "note", "nothing"})
-        is_target = bool(before) and "to" in before[0].senses
+        is_target = before is not None and "to" in before.senses
         return "unlinked" if is_subject and not is_target else "unlinking"
 
     def _add_missing(self) -> None:
-        """Add the property, by a part of its name, that the notes do not have."""
+        """Add the property that the notes lack: “which recipes haven't got a rating”.
+
+        It may be a part of its name, or what is asked for: “¿a qué notas les falta precio?”
+        """
         for word in self.free if self.notes.terms else ():
-            before = self.parsed.between(0, word.start)[-1:]
-            is_denied = bool(before) and before[0].negates and not word.negates
-            if not is_denied or is_within(word, self.used) or word.senses & _NEVER_MISSING:
+            denied = self._denial_before(word) if not word.negates else []
+            if not denied or is_within(word, self.used) or word.senses & _NEVER_MISSING:
                 continue
             if name := self._similar([word], self._having()):
-                self._use(before[0])
+                self._use_all(denied)
                 self.notes = _and(self.notes, Term("property", None, "lacks", name))
-
-    def _deny_property(self) -> None:
-        """Turn the property that is asked for into one that the notes lack.
-
-        “Which recipes haven't got a rating”, “¿a qué notas les falta precio?”
-        """
-        denied = [word for word in self.unused if word.negates]
-        denied += [word for word in self.free if "lack" in word.senses and word not in denied]
+        denied = [word for word in self.free if "lack" in word.senses]
+        denied += [word for word in self.unused if word.negates]
         having = [term for term in self.notes.terms if term.op == "has" and not term.negated]
-        if not denied or not (self.property or having):
-            return
-        if self.property is not None:
-            (name, *_) = self._owners()
-        else:
-            name = str(having[0].property)
-            terms = (term for term in self.notes.terms if term is not having[0])
-            self.notes = NoteSet(tuple(terms))
-        self.notes = _and(self.notes, Term("property", None, "lacks", name))
-        self.property = None
-        self._use_all(denied)
+        names = self._owners() or [str(term.property) for term in having]
+        if denied and names:
+            if self.property is None:
+                self.notes = NoteSet(tuple(one for one in self.notes.terms if one is not having[0]))
+            self.notes = _and(self.notes, Term("property", None, "lacks", names[0]))
+            self.property = None
+            self._use_all(denied)
 
     def _compare_value(self) -> None:
         """Turn the number that a property has into a limit: “that exceed a rating of 3”."""
@@ -679,8 +647,7 @@ class _Reading:
         if denied := self._denial(word):
             op = OPPOSITE[op]
             self._use(denied)
-        limit = replace(number, op=op)
-        self.notes = NoteSet(tuple(limit if one is number else one for one in self.notes.terms))
+        self.notes = _replaced(self.notes, number, replace(number, op=op))
         self._use(word)
         self.free.remove(word)
 
@@ -1057,8 +1024,7 @@ class _Reading:
     def _add_texts(self, query: Query) -> None:
         """Add the unused words behind “about” and “with” as texts that the notes hold."""
         for word in list(self.unused):
-            before = self.parsed.between(0, word.start)[-1:]
-            cue = before[0] if before else None
+            cue = self._before(word)
             is_about = cue is not None and (cue.text in _ABOUT_WORDS or cue.senses & _ABOUT)
             is_subject = isinstance(query, DayQuery) and not self.notes.terms
             # “Which recipes need eggs”
@@ -1076,26 +1042,43 @@ class _Reading:
                 self._use(word)
 
     def _add_unknown(self) -> None:
-        """Add a tag, or a property and value, that no note has: “have status active”."""
+        """Add a tag, or a property and value, that no note has: “with status done”."""
         for word in list(self.unused):
-            before = self.parsed.between(0, word.start)[-1:]
-            is_tag = bool(before) and "tag" in before[0].senses
-            if is_tag and before[0] in self.free and self._is_beside(before[0], word):
+            before = self._before(word)
+            if before in self.free and "tag" in before.senses and self._is_beside(before, word):
                 self.notes = _and(self.notes, Term("tag", word.text))
-                self._use_all((*before, word))
-        for name, value in pairwise(list(self.unused) if self.notes.terms else ()):
-            before = self.parsed.between(0, name.start)[-1:]
-            is_had = bool(before) and bool(before[0].senses & _HAVING) and not name.negates
-            if is_had and self._is_beside(name, value):
-                text = self.parsed.text[value.start : value.end]
-                term = Term("property", plain(text), ":", name.text)
-                self.notes = _and(self.notes, term)
-                self._use(name)
+                self._use_all((before, word))
+        owned = [term for term in self.notes.terms if term.op == "has" and not term.negated]
+        owner = next((one for one in self.names if one.of_kinds("property")), None)
+        for value in list(self.free):
+            is_value = not (value.is_small or value.senses & _NO_VALUES)
+            if owner is not None and owned and is_value and self._is_beside(owner, value):
+                new = Term("property", plain(self._text(value)), ":", owned[0].property)
+                self.notes = _replaced(self.notes, owned[0], new)
                 self._use(value)
+        for name, value in pairwise(list(self.unused) if self.notes.terms else ()):
+            before = self._before(name)
+            is_had = before is not None and bool(before.senses & _HAVING) and not name.negates
+            if is_had and self._is_beside(name, value):
+                term = Term("property", plain(self._text(value)), ":", name.text)
+                self.notes = _and(self.notes, term)
+                self._use_all((name, value))
                 return
+
+    def _text(self, word: Word) -> str:
+        return self.parsed.text[word.start : word.end]
 
     def _is_beside(self, first: Stretch, second: Stretch) -> bool:
         return self.parsed.bare[first.end : second.start] == " "
+
+    def _before(self, word: Stretch) -> Word | None:
+        """Return the word before another one."""
+        return next(iter(self.parsed.between(0, word.start)[-1:]), None)
+
+    def _denial_before(self, word: Stretch) -> list[Word]:
+        """Return the word that excludes what is directly behind it, as the only one of a list."""
+        before = self._before(word)
+        return [before] if before is not None and before.negates else []
 
     def _use_all(self, parts: Iterable[Stretch]) -> None:
         for part in parts:
@@ -1114,6 +1097,10 @@ def _plain_terms(terms: Sequence[Term]) -> Iterator[Term]:
             yield replace(term, op="lacks", negated=False)
         elif term.op != "has" or term.property not in compared:
             yield term
+
+
+def _replaced(notes: NoteSet, old: Term, new: Term) -> NoteSet:
+    return NoteSet(tuple(new if term is old else term for term in notes.terms))
 
 
 def _and(notes: NoteSet, *terms: Term) -> NoteSet:
