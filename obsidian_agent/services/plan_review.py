@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -137,20 +137,24 @@ def put_aside(
     source: str,
     now: datetime,
     is_whole: bool = True,
-    replaces: int = 0,
 ) -> WaitingPlan:
     """Store a plan with its values, to be decided on later. Raises OSError.
 
     Unless it `is_whole`, parts of the preview are left out, and it is not compared with it later.
     """
+    result = result_of(preview)
+    if not is_whole:
+        result = replace(result, plan_hash=None)
+    return waiting.add(document_with_values(preview), source=source, now=now, result=result)
+
+
+def document_with_values(preview: Preview) -> dict[str, Any]:
+    """Return the plan of a preview with its values as defaults."""
     document = preview.approved_plan.to_json()
     for name, parameter in document.get("parameters", {}).items():
         if name in preview.context.params:
             parameter["default"] = preview.context.params[name]
-    result = result_of(preview)
-    if not is_whole:
-        result = replace(result, plan_hash=None)
-    return waiting.add(document, source=source, now=now, result=result, replaces=replaces)
+    return document
 
 
 def result_of(preview: Preview) -> ProposedResult:

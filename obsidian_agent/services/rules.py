@@ -18,15 +18,15 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, ValidationError, convert
+from msgspec.structs import asdict, replace
 
-from obsidian_agent.agent.events import Answer, PlanReady
+from obsidian_agent.agent.events import Answer, ExecutionResult, PlanReady
 from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem
 from obsidian_agent.offline.recipe import packaged, recipe_named
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.services.plan_review import contains, put_aside
+from obsidian_agent.services.plan_review import contains, document_with_values, result_of
 from obsidian_agent.services.plans import PreviewOptions
 from obsidian_agent.services.session import Session
 from obsidian_agent.services.waiting_plans import WaitingPlan, WaitingPlans
@@ -46,6 +46,17 @@ LOG_LINES: Final = 1_000
 """Entries of the log that are read."""
 
 
+class StartedRun(Struct, frozen=True):
+    """A run that a rule starts without approval, stored before it starts.
+
+    `after` is the last run before it, "" without any. `checked` is the rule's earlier one.
+    """
+
+    after: str
+    goal: str
+    checked: str
+
+
 class Rule(Struct, frozen=True, kw_only=True):
     """A rule of one vault.
 
@@ -53,7 +64,8 @@ class Rule(Struct, frozen=True, kw_only=True):
     changed. `notes` is the set of notes as recipes take it. `recipe` or `macro` is its name, the
     other is "". `checked` is when it was last looked at (ISO 8601), `proposed` the hash of the plan
     that it proposed last. A rule that may run `alone` applies its plan where the policy allows that
-    without a question and nothing is deleted.
+    without a question and nothing is deleted. `staged` is the id of the plan that it published
+    last, or would have if its process had not been killed.
     """
 
     name: str
@@ -65,6 +77,8 @@ class Rule(Struct, frozen=True, kw_only=True):
     alone: bool = False
     checked: str = ""
     proposed: str = ""
+    staged: str = ""
+    started: StartedRun | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the rule as `rule list --json` prints it."""
@@ -130,7 +144,7 @@ class RuleStore:
         for name, rule in self._configured.items():
             check(rule)
             known = rules.get(name, rule)
-            rules[name] = replace(rule, checked=known.checked, proposed=known.proposed)
+            rules[name] = _with_state(rule, known)
         return sorted(rules.values(), key=lambda rule: rule.name)
 
     def _stored(self) -> dict[str, Rule]:
@@ -163,13 +177,13 @@ class RuleStore:
                 raise ConfigError(f"A vault has at most {MAX_RULES} rules.")
             self._write(rules)
 
-    def record(self, rule: Rule, *, checked: str, proposed: str) -> None:
+    def record(self, rule: Rule) -> None:
         """Store what a rule did, unless it was removed meanwhile. Raises OSError."""
         with self._locked():
             rules = self._stored()
             known = rules.get(rule.name) or self._configured.get(rule.name)
             if known is not None:
-                rules[rule.name] = replace(known, checked=checked, proposed=proposed)
+                rules[rule.name] = _with_state(known, rule)
                 self._write(rules)
 
     def remove(self, name: str) -> None:
@@ -241,6 +255,8 @@ class RuleStore:
                 "alone": rule.alone,
                 "checked": rule.checked,
                 "proposed": rule.proposed,
+                "staged": rule.staged,
+                "started": None if rule.started is None else asdict(rule.started),
             }
             for rule in rules.values()
         ]
@@ -248,10 +264,21 @@ class RuleStore:
         replace_file(self._file, text.encode("utf-8", "surrogatepass"))
 
 
+def _with_state(rule: Rule, state: Rule) -> Rule:
+    """Return a rule with what another version of it did."""
+    return replace(
+        rule,
+        checked=state.checked,
+        proposed=state.proposed,
+        staged=state.staged,
+        started=state.started,
+    )
+
+
 def _rule(entry: Mapping[str, Any]) -> Rule | None:
     texts = {
         name: str(entry.get(name) or "")
-        for name in ("name", "cron", "notes", "recipe", "macro", "checked", "proposed")
+        for name in ("name", "cron", "notes", "recipe", "macro", "checked", "proposed", "staged")
     }
     params = entry.get("params")
     values = params if isinstance(params, dict) else {}
@@ -259,12 +286,20 @@ def _rule(entry: Mapping[str, Any]) -> Rule | None:
         **texts,
         params={str(key): str(value) for key, value in values.items()},
         alone=entry.get("alone") is True,
+        started=_started(entry.get("started")),
     )
     try:
         check(rule)
     except ConfigError:
         return None
     return rule
+
+
+def _started(entry: object) -> StartedRun | None:
+    try:
+        return convert(entry, StartedRun | None)
+    except ValidationError:
+        return None
 
 
 def check(rule: Rule) -> None:
@@ -363,20 +398,59 @@ class RuleRunner:
         """
         outcomes: list[RuleOutcome] = []
         with self._store.running():
-            for rule in self._store.all():
+            rules = self._after_kill()
+            for rule in rules:
                 now = self._clock()
                 if name is None and not rule.cron and not notes:
                     continue
                 if name is None and not is_due(rule, now):
                     if _counts_from_now(rule, now):
                         checked = now.isoformat(timespec="seconds")
-                        self._store.record(rule, checked=checked, proposed=rule.proposed)
+                        self._store.record(replace(rule, checked=checked))
                 elif name in (None, rule.name):
                     outcome, proposed = self._propose(rule, now)
-                    self._store.record(rule, checked=_looked_at(rule, now), proposed=proposed)
+                    plan_id = "" if outcome.plan is None else outcome.plan.id
+                    checked = _looked_at(rule, now)
+                    self._store.record(
+                        replace(rule, checked=checked, proposed=proposed, staged=plan_id)
+                    )
+                    self._plans.publish(plan_id)
                     outcomes.append(outcome)
                     self._store.log(now, rule, outcome)
         return outcomes
+
+    def _after_kill(self) -> list[Rule]:
+        """Finish what a killed process left, and return the rules.
+
+        A plan that was recorded waits now; another one is proposed again. A run that the journal
+        does not have did not start: its time is due again.
+        """
+        rules = self._store.all()
+        for rule in rules:
+            self._plans.publish(rule.staged)
+            if rule.started is not None:
+                has_run = self._has_run(rule.started)
+                checked = rule.checked if has_run else rule.started.checked
+                self._store.record(replace(rule, checked=checked, started=None))
+        self._plans.discard_staged()
+        return self._store.all()
+
+    def _has_run(self, started: StartedRun) -> bool:
+        later = takewhile(
+            lambda entry: entry.run_id != started.after, self._session.runs.history(LOG_LINES)
+        )
+        return any(entry.goal == started.goal for entry in later)
+
+    def _run_alone(self, rule: Rule, preview: Preview, now: datetime) -> ExecutionResult:
+        """Run a plan without approval, recorded before and after: it never runs twice."""
+        last = next(iter(self._session.runs.history(1)), None)
+        started = StartedRun(
+            after="" if last is None else last.run_id,
+            goal=preview.plan.goal,
+            checked=rule.checked,
+        )
+        self._store.record(replace(rule, checked=_looked_at(rule, now), started=started))
+        return self._session.plans.apply(preview, lambda event: None, threading.Event(), "settings")
 
     def trial(self, rule: Rule, days: int = 30) -> list[tuple[datetime, Preview | Problem]]:
         """Return what a rule would have proposed in the last days, for the vault as it is now.
@@ -399,9 +473,7 @@ class RuleRunner:
         if not preview.change_set.changes:
             return RuleOutcome(rule.name, reason="Nothing would change."), ""
         if rule.alone and _may_run_alone(preview):
-            result = self._session.plans.apply(
-                preview, lambda event: None, threading.Event(), "settings"
-            )
+            result = self._run_alone(rule, preview, now)
             if result.success:
                 reason = f"{preview.plan.goal}: done without asking."
                 return RuleOutcome(rule.name, reason=reason, run_id=result.run_id), ""
@@ -410,23 +482,20 @@ class RuleRunner:
         others = [plan for plan in earlier if plan.plan_hash != plan_hash]
         contained = [plan for plan in others if contains(preview, plan, self._session.plans)]
         if len(others) < len(earlier):
-            self._drop(contained)  # left by a process that was killed before it dropped them
             return RuleOutcome(rule.name, reason="The same plan waits already."), plan_hash
         if rule.proposed == plan_hash and not rule.cron:
             return RuleOutcome(rule.name, reason="You dropped this plan."), rule.proposed
-        waiting = put_aside(
-            self._plans,
-            preview,
+        waiting = self._plans.add(
+            document_with_values(preview),
             source=rule.source,
             now=now,
+            result=result_of(preview),
             replaces=sum(1 + plan.replaces for plan in contained),
+            staged=True,
         )
-        self._drop(contained)
-        return RuleOutcome(rule.name, waiting), plan_hash
-
-    def _drop(self, plans: Sequence[WaitingPlan]) -> None:
-        for plan in plans:
+        for plan in contained:
             self._plans.drop(plan.id)
+        return RuleOutcome(rule.name, waiting), plan_hash
 
     def _preview(self, rule: Rule, now: datetime) -> Preview | Problem:
         try:

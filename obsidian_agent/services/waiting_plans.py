@@ -27,6 +27,7 @@ MAX_WAITING: Final = 100
 KEPT_DAYS: Final = 30
 """Days that a plan waits; then it is dropped."""
 
+_STAGED: Final = ".staged"
 _ID: Final = re.compile(r"[0-9a-f]{12}")
 _MAX_BYTES: Final = 8 << 20
 
@@ -89,8 +90,9 @@ class WaitingPlans:
         now: datetime,
         result: ProposedResult = UNKNOWN_RESULT,
         replaces: int = 0,
+        staged: bool = False,
     ) -> WaitingPlan:
-        """Store a valid plan. Raises OSError."""
+        """Store a valid plan. A `staged` one waits once it is published. Raises OSError."""
         waiting = WaitingPlan(
             id=secrets.token_hex(6),
             source=source,
@@ -111,11 +113,33 @@ class WaitingPlans:
             "replaces": replaces,
             "plan": plan,
         }
-        replace_file(self._file(waiting.id), json.dumps(document).encode("ascii"))
+        file = self._staged(waiting.id) if staged else self._file(waiting.id)
+        replace_file(file, json.dumps(document).encode("ascii"))
+        if not staged:
+            self._announce(waiting)
+        return waiting
+
+    def publish(self, plan_id: str) -> None:
+        """Let a staged plan wait; one that waits already is fine. Raises OSError."""
+        if _ID.fullmatch(plan_id) is None:
+            return
+        try:
+            self._staged(plan_id).replace(self._file(plan_id))
+        except FileNotFoundError:
+            return
+        waiting = self.find(plan_id)
+        if waiting is not None:
+            self._announce(waiting)
+
+    def _announce(self, waiting: WaitingPlan) -> None:
         for old in self.all()[MAX_WAITING:]:
             self.drop(old.id)
         self._on_add(waiting)
-        return waiting
+
+    def discard_staged(self) -> None:
+        """Remove the staged plans that were not published. Raises OSError."""
+        for file in self._folder.glob(f"*{_STAGED}"):
+            file.unlink(missing_ok=True)
 
     def expire(self, now: datetime) -> None:
         """Drop the plans that have waited for `KEPT_DAYS`. Raises OSError."""
@@ -187,6 +211,9 @@ class WaitingPlans:
 
     def _file(self, plan_id: str) -> Path:
         return self._folder / f"{plan_id}.json"
+
+    def _staged(self, plan_id: str) -> Path:
+        return self._folder / f"{plan_id}{_STAGED}"
 
 
 def _time_written(file: Path) -> int:

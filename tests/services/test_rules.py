@@ -13,9 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from obsidian_agent.bootstrap import Wiring, build_session, open_inbox, open_rules
 from obsidian_agent.cli.main import main
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.services.rules import Rule, RuleStore, is_due, times
+from obsidian_agent.plan.policy import Policy
+from obsidian_agent.services.plan_review import apply_reviewed, review
+from obsidian_agent.services.plans import Plans
+from obsidian_agent.services.rules import Rule, RuleRunner, RuleStore, is_due, times
+from obsidian_agent.services.waiting_plans import WaitingPlans
+from obsidian_agent.vault.paths.path import PathUse, parse
 from support import MakeVault
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -177,18 +183,74 @@ def test_a_plan_that_the_newer_one_does_not_contain_waits_beside_it(
     assert second["id"] not in waiting
 
 
-def test_a_run_that_is_killed_before_it_drops_the_earlier_plan_doubles_nothing(
-    call: Call, tmp_path: Path
+class Killed(BaseException):
+    """The end of a process, at a point that a test chooses."""
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_rule_that_is_killed_at_any_point_loses_and_doubles_nothing(
+    alone: bool, make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    call("rule", "add", "Done", "--notes", "tag:#done", "--recipe", "move", "--param", "folder=Old")
-    (first,) = call("rule", "run")[1]["proposals"]
-    (file,) = (tmp_path / "state").rglob(f"{first['id']}.json")
-    stored = file.read_bytes()
-    (tmp_path / "vault" / "B.md").write_text("#done\n")
-    (second,) = call("rule", "run")[1]["proposals"]
-    file.write_bytes(stored)
-    assert call("rule", "run")[1] == {"proposals": []}
-    assert [plan["id"] for plan in call("plans", "list")[1]["plans"]] == [second["id"]]
+    store = make_vault({"Log.md": "# Log\n"})
+    policy = Policy(confirm_writes=not alone, auto_approve_read_only=alone)
+    wiring = Wiring(store, tmp_path / "state", policy)
+    session, waiting, rules = build_session(wiring), open_inbox(wiring), open_rules(wiring)
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    rules.put(
+        Rule(
+            name="Daily",
+            cron="0 7 * * *",
+            recipe="add-text",
+            params={"notes": "Log", "text": "tick"},
+            alone=alone,
+            checked=start.isoformat(),
+        )
+    )
+    points_left = [0]
+
+    def point() -> None:
+        points_left[0] -= 1
+        if points_left[0] == 0:
+            raise Killed
+
+    for owner, name in (
+        (RuleStore, "record"),
+        (WaitingPlans, "add"),
+        (WaitingPlans, "publish"),
+        (WaitingPlans, "drop"),
+        (Plans, "apply"),
+    ):
+        call = getattr(owner, name)
+
+        def with_points(*args: Any, _call: Any = call, **kwargs: Any) -> Any:
+            point()
+            result = _call(*args, **kwargs)
+            point()
+            return result
+
+        monkeypatch.setattr(owner, name, with_points)
+
+    def approve() -> None:
+        for plan in waiting.all():
+            assert apply_reviewed(review(plan, session.plans), waiting, session.plans) is None
+
+    was_killed = True
+    days = 0
+    while was_killed:
+        days, points_left[0] = days + 1, days + 1
+        due = start + timedelta(days=days - 1, hours=7, minutes=5)
+        try:
+            RuleRunner(rules, waiting, session, lambda due=due: due).run()
+            was_killed = False
+        except Killed:
+            pass
+        points_left[0] = 0
+        approve()
+        later = due + timedelta(minutes=10)
+        RuleRunner(rules, waiting, session, lambda later=later: later).run()
+        approve()
+        assert store.read(parse("Log.md", PathUse.READ)).count(b"tick") == days
+    assert days > 6
 
 
 def test_a_rule_of_times_waits_for_its_time(call: Call) -> None:
