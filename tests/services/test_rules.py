@@ -234,20 +234,22 @@ def test_a_rule_that_is_killed_at_any_point_loses_and_doubles_nothing(
         for plan in waiting.all():
             assert apply_reviewed(review(plan, session.plans), waiting, session.plans) is None
 
+    def look(now: datetime) -> None:
+        RuleRunner(rules, waiting, session, lambda: now).run()
+
     was_killed = True
     days = 0
     while was_killed:
         days, points_left[0] = days + 1, days + 1
         due = start + timedelta(days=days - 1, hours=7, minutes=5)
         try:
-            RuleRunner(rules, waiting, session, lambda due=due: due).run()
+            look(due)
             was_killed = False
         except Killed:
             pass
         points_left[0] = 0
         approve()
-        later = due + timedelta(minutes=10)
-        RuleRunner(rules, waiting, session, lambda later=later: later).run()
+        look(due + timedelta(minutes=10))
         approve()
         assert store.read(parse("Log.md", PathUse.READ)).count(b"tick") == days
     assert days > 6
