@@ -90,7 +90,8 @@ def find_exchange(
         text, replacement = bare[old.start : old.end], bare[new.start : new.end]
         name = next((name for name, value in own.items() if key_of(value) == key_of(text)), None)
         held = [line for line in lines if f" {text} " in f" {' '.join(_words(line))} "]
-        if name is not None or len(held) == 1:
+        is_name = len(old.text.split()) > 1 or text[:1].isupper()
+        if name is not None or len(held) == 1 or (held and is_name):
             return ValueExchange(note, replacement, text, name, (old, new))
     return None
 
@@ -183,7 +184,8 @@ def _run(spoken: Sequence[Word], bare: str) -> list[Word]:
     for word in spoken:
         ends = sorted((word.start, word.end, *((run[-1].start, run[-1].end) if run else ())))
         is_apart = bool(run) and bool(bare[ends[1] : ends[2]].strip())
-        if (word.is_small and run) or word.senses & _SETTING or is_apart or len(run) == _BESIDE:
+        is_small = word.is_small and not (run and bare[word.start].isupper())
+        if (is_small and run) or word.senses & _SETTING or is_apart or len(run) == _BESIDE:
             break
-        run += [] if word.is_small else [word]
+        run += [] if is_small else [word]
     return run

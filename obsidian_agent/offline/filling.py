@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import dropwhile, pairwise, takewhile
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -74,10 +74,13 @@ _LAST_AND: Final = unicode_expression(
     r"(?i)^(?:and|und|et|e|ed|y|i|и)\s+|\s+(?:and|und|et|e|ed|y|i|и|&)\s+|(?<=\S)(?:[和と]|[와과]\s)"
 )
 _MAX_ITEM_WORDS: Final = 4
+_OF_SECTIONS: Final = frozenset({"list", "section", "heading"})
+"""Senses of the nouns behind the name of a heading: “the to-do list”."""
 _OF_LISTS: Final = frozenset({"list", "bullet"})
 _SEVERAL: Final = ("list", "names")
 _KIND_CUES: Final[Mapping[str, frozenset[str]]] = {
     **{noun: frozenset({noun}) for noun in ("tag", "folder", "property", "heading")},
+    "tags": frozenset({"tag"}),
     **dict.fromkeys(("newName", "newNote"), frozenset({"call", "name"})),
 }
 """The stems of the words before an input of a kind, in any recipe."""
@@ -93,8 +96,12 @@ _LABELS: Final = frozenset({"tag", "folder", "property", stem("alias"), "heading
 _OF_NOTES: Final = ("is", "words", "links", "backlinks")
 """The keys of conditions whose words never choose an action."""
 _ALL: Final = NoteSet()
-_PARTS: Final = frozenset({*NOUNS, "text", "templat", "task", "link", "section", "heading"})
+_PARTS: Final = frozenset(
+    {*NOUNS, "text", "templat", "task", "link", "section", "heading", "list", "bullet"}
+)
 """Senses of the nouns that begin another part of a sentence than a new name."""
+_OPENING_PART: Final = frozenset({"in", "from", "with", "under", "use"})
+"""Senses of the words before such a noun."""
 _WHEN: Final = frozenset({"befor", "sinc"})
 _UNTIL: Final = _WHEN | {"due"}
 """Senses of the words beside the due date of a task."""
@@ -422,11 +429,16 @@ class Filling:
         self.is_known = True
 
     def _name_after(self) -> None:
-        """Name a new note after the value that it is made of: a section's heading."""
+        """Name a new note after the section that it is made of, and put a copy beside its note."""
         for name, spec in self.recipe.inputs.items():
             text = self.values.get(spec.of or "")
-            if spec.kind == "newNote" and name not in self.values and isinstance(text, str):
+            if name in self.values or not isinstance(text, str):
+                continue
+            if spec.kind == "newNote":
                 self.values[name] = read(spec, text, self.parsed.around)
+            elif spec.kind == "folder" and "/" not in str(self.values.get("path")):
+                path = self.parsed.around.active_file if text == ACTIVE else text
+                self.values[name] = (path or "").rpartition("/")[0]
 
     def _give_up_pair(self) -> None:
         """Give up a new property and its value, if no word of a statement says that it is one."""
@@ -518,8 +530,9 @@ class Filling:
         free = [
             word
             for word in self.parsed.tokens
-            if not is_within(word, (*self.used, *self.parsed.names))
+            if not is_within(word, self.used)
             and (selects or not self._describes_tasks(word))
+            and (not is_within(word, self.parsed.names) or self._describes_tasks(word))
         ]
         best: list[Word] = []
         chosen = None
@@ -531,11 +544,15 @@ class Filling:
             needed = [sense for sense in words(label) if sense not in FUNCTION_WORDS]
             last = {sense: word for word in free for sense in word.senses}
             run = [last[sense] for sense in needed if sense in last]
-            is_better = len(run) > len(best) or (run and run[-1].start > best[-1].start)
-            if needed and len(run) == len(needed) and is_better:
+            if needed and len(run) == len(needed) and self._weight(run) > self._weight(best):
                 best, chosen = run, value
         self.used += best
         return None if chosen is None else read(spec, chosen, self.parsed.around)
+
+    def _weight(self, run: Sequence[Word]) -> tuple[bool, int, int]:
+        """Return how well words name an option: “open tasks” better than a word elsewhere."""
+        start = run[-1].start if run else -1
+        return any(map(self._describes_tasks, run)), len(run), start
 
     def _describes_tasks(self, word: Word) -> bool:
         """Return True for an adjective beside “tasks”: “open tasks”, “tareas abiertas”."""
@@ -747,7 +764,7 @@ class Filling:
     def _take_heading(self) -> None:
         """Fill the heading that the only note has: “the questions in Garage”."""
         spec, words_of = self.recipe.inputs.get("heading"), self.parsed.words_of
-        if spec is None or spec.kind != "heading":
+        if spec is None or spec.kind != "heading" or not (spec.optional or spec.of):
             return
         is_daily = "util.periodNote" in self.recipe.tools
         note = self.parsed.daily_note if is_daily else self.parsed.only_note
@@ -760,8 +777,11 @@ class Filling:
         ]
         for part, run in (*(quoted if len(quoted) > 1 else ()), *spoken):
             if run in known and not any(_overlaps(part, [one]) for one in self.parsed.names):
+                after = self.parsed.after(part.end)
+                is_noun = after is not None and bool(after.senses & _OF_SECTIONS)
                 self.values["heading"] = known[run]
-                self._use(part)
+                self._use(self._stretch(part.start, after.end) if after and is_noun else part)
+                self.is_known = True
                 return
 
     def _cue_is_place(self, word: Word) -> bool:
@@ -774,30 +794,17 @@ class Filling:
         spec = next((one for one in inputs.values() if one.kind == "newNote"), None)
         if spec is None or "folder" in inputs:
             return
-        for literal in (True, False):
-            for phrase in self._phrases_of(spec, literal=literal):
-                behind = self.parsed.after(phrase.end)
-                folder = next(
-                    (
-                        match
-                        for match in self._names
-                        if match.of_kinds("folder")
-                        and behind is not None
-                        and match.start >= behind.end
-                        and not self.parsed.bare[behind.end : match.start].strip()
-                    ),
-                    None,
-                )
-                if folder is None or behind is None or "in" not in behind.senses:
-                    continue
-                path = f"{folder.of_kinds('folder')[0].value}/{phrase.text}"
-                try:
-                    self.values[spec.name] = read(spec, path, self.parsed.around)
-                except InvalidValue:
-                    continue
-                self._use(self._stretch(phrase.start, folder.end))
-                self.guesses[spec.name] = phrase
-                return
+        folders = [one for one in self._names if one.of_kinds("folder") and not one.negated]
+        for phrase in self._phrases_of(spec, literal=False):
+            cue = self.parsed.after(phrase.end)
+            folder = next((one for one in folders if self.parsed.cue(one.start) == cue), None)
+            if folder is None or cue is None or "in" not in cue.senses:
+                continue
+            path = f"{folder.of_kinds('folder')[0].value}/{phrase.text}"
+            self.values[spec.name] = read(spec, path, self.parsed.around)
+            self.guesses[spec.name] = self._stretch(phrase.start, folder.end)
+            self._use(self.guesses[spec.name])
+            return
 
     def _take_new_value(self) -> None:
         """Fill the property of a value that becomes another: “set paused clients to active”."""
@@ -822,7 +829,7 @@ class Filling:
     def _guess(self) -> None:
         """Fill the empty inputs with phrases, and remember them in `guesses`."""
         for spec in self._open:
-            for literal in (True, False) if spec.needed or spec.kind == "heading" else (True,):
+            for literal in (True, False):
                 if any(
                     self._accept(spec, part) for part in self._phrases_of(spec, literal=literal)
                 ):
@@ -867,7 +874,8 @@ class Filling:
         """
         empty = [spec for spec in self.recipe.inputs.values() if spec.name not in self.values]
         needed = [spec for spec in empty if spec.needed and spec.kind in _PHRASE_KINDS]
-        others = (spec for spec in empty if not spec.needed and spec.kind in _TEXT_KINDS)
+        of_new = {"tags"} if "path" in self.recipe.inputs else set[str]()
+        others = (spec for spec in empty if not spec.needed and spec.kind in _TEXT_KINDS | of_new)
         return [*needed, *(spec for spec in others if self._cues_of(spec))]
 
     def _cues_of(self, spec: Input) -> frozenset[str]:
@@ -877,7 +885,8 @@ class Filling:
         if spec.needed:
             return cues | _KIND_CUES.get(spec.kind, frozenset())
         verbs = {words(example)[0] for example in examples if words(example)}
-        return frozenset(cue for cue in cues if not is_function_word(cue)) - verbs
+        nouns = _KIND_CUES["tags"] if spec.kind == "tags" else frozenset[str]()
+        return nouns | (frozenset(cue for cue in cues if not is_function_word(cue)) - verbs)
 
     def _accept(self, spec: Input, phrase: Stretch) -> bool:
         """Use a phrase as the value of an input, if it is a valid one."""
@@ -912,9 +921,9 @@ class Filling:
         is_noun = spec.kind == "newNote" and len(inside) == 1 and is_lower
         is_noun = is_noun and bool(inside[0].senses & NO_NOTES)
         # Nor is one the value: “in the note Dacha”.
-        are_nouns = bool(content) and all(word.senses & NOUNS.keys() for word in content)
-        are_nouns = are_nouns and spec.kind in ("newName", "heading") and is_lower
-        if (inside and not content) or is_series or is_known or is_day or is_noun or are_nouns:
+        is_label = bool(content) and any(self._labelled_by(content[-1])) and is_lower
+        is_label = is_label and all(word.senses & NOUNS.keys() for word in content)
+        if (inside and not content) or is_series or is_known or is_day or is_noun or is_label:
             return False
         others = self.recipe.defaults | self.values
         text = phrase.text
@@ -957,6 +966,7 @@ class Filling:
         owner = self.guesses.get(spec.of or "")
         has_value = any(other.of == spec.name for other in self.recipe.inputs.values())
         phrases: list[Stretch | None] = []
+        called: list[Stretch] = []
         for number, word in enumerate(parsed.tokens):
             assigns = bool(_ASSIGNS.match(parsed.bare, word.end))
             if has_value and assigns:
@@ -966,13 +976,17 @@ class Filling:
             if is_owned or (senses & cues and not is_within(word, covered)):
                 after = self._phrase(number + 1, spec, ends)
                 phrases += (self._phrase_before(number), after)
+                called += [after] if after is not None and "call" in word.senses else []
         # In “replace the word X” the text is behind “word”.
         inner = [word for word in parsed.tokens if not word.is_small and stem(word.text) in cues]
         is_result = spec.name == "to" or spec.kind in _RESULTS
         changing = (one for one in phrases if one and not is_within(one, parsed.assurances))
         yield from sorted(
             (one for one in changing if self._is_result(one) or not is_result),
-            key=lambda phrase: any(is_within(word, [phrase]) for word in inner),
+            key=lambda phrase: (
+                bool(called) and phrase not in called,
+                any(is_within(word, [phrase]) for word in inner),
+            ),
         )
 
     def _phrase_before(self, number: int) -> Stretch | None:
@@ -1020,6 +1034,8 @@ class Filling:
         is_end = stem(word.text) in ends or (word.is_small and not word.senses.isdisjoint(ends))
         if is_end and (not is_first or word.is_small) and not self._goes_on(number, spec):
             return True
+        if not is_first and self._begins_part(number, spec):
+            return True
         before = self.parsed.tokens[number - 1]
         gap = self.parsed.bare[before.end : word.start]
         is_inside = (is_first and spec.kind == "value") or (
@@ -1041,29 +1057,51 @@ class Filling:
         begins = (*self.parsed.names, *self.parsed.quotes, *self.parsed.days)
         return not any(is_within(word, begins) or word.senses & _PARTS for word in after)
 
+    def _begins_part(self, number: int, spec: Input) -> bool:
+        """Return True for the end of a new name: “… from the project template”, “… in Work”."""
+        word = self.parsed.tokens[number]
+        is_name = spec.kind in ("newNote", "newName", "heading")
+        if not is_name or not word.senses & _OPENING_PART:
+            return False
+        folders = [one for one in self.parsed.names if one.of_kinds("folder")]
+        spoken = dropwhile(lambda one: one.is_small, self.parsed.tokens[number + 1 :])
+        behind = list(takewhile(lambda one: not one.is_small, spoken))
+        is_folder = bool(behind) and is_within(behind[0], folders)
+        return is_folder or any(one.senses & _PARTS for one in behind[:2])
+
     def _is_apart(self, first: Word, last: Word) -> bool:
         return bool(END.search(self.parsed.bare, first.end, last.start))
 
     def _is_several(self, spec: Input) -> bool:
         """Return True for an input that may be a list of things: “milk, eggs and bread”."""
-        return spec.kind in _SEVERAL or (spec.kind == "text" and ITEMS in self.recipe.inputs)
+        is_text = spec.kind == "text" and (ITEMS in self.recipe.inputs or self._speaks_of_list)
+        return spec.kind in _SEVERAL or is_text
 
     def _itemize(self) -> None:
         """Make an item of each thing of a list without quotes."""
         phrase = self.guesses.get("text")
-        if phrase is None or ITEMS not in self.recipe.inputs or ITEMS in self.values:
+        if phrase is None or ITEMS in self.values or "\n" in phrase.text:
             return
         items = [part.strip() for part in _COMMA.split(phrase.text)]
         # The last two things, or the only two, have “and” between them.
         items[-1:] = [part.strip() for part in _LAST_AND.split(items[-1], maxsplit=1)]
         items = [item for item in items if item]
         is_short = all(len(item.split()) <= _MAX_ITEM_WORDS for item in items)
-        if len(items) > 1 and is_short and self._is_for_list():
+        if len(items) < 2 or not is_short:
+            return
+        if ITEMS in self.recipe.inputs and self._is_for_list():
             self.values |= {"text": "\n".join(items), ITEMS: "lines"}
+        elif ITEMS not in self.recipe.inputs and self._speaks_of_list:
+            self.values["text"] = "\n".join(f"- {item}" for item in items)
+
+    @property
+    def _speaks_of_list(self) -> bool:
+        spoken = (word for word in self.parsed.tokens if not is_within(word, self.parsed.names))
+        return any(word.senses & _OF_LISTS for word in spoken)
 
     def _is_for_list(self) -> bool:
         """Return True if the sentence speaks of a list or items, or its only note has a list."""
-        if any(word.senses & _OF_LISTS for word in self.parsed.tokens):
+        if self._speaks_of_list:
             return True
         described, around = self.values.get("notes"), self.parsed.around
         terms = described.terms if isinstance(described, NoteSet) else ()

@@ -86,7 +86,8 @@ class Input(BaseModel, extra="forbid", frozen=True):
 
     `default` is used if there is no value (`${activeFile}` is the open note). Arguments and steps
     that depend on an `optional` input are omitted if it has no value. `of` is the input that a
-    heading, a value or a new name belongs to. `options` are the values of a choice, with labels.
+    heading, a value or a new name belongs to, and beside whose note a folder is. `options` are the
+    values of a choice, with labels.
     """
 
     name: str

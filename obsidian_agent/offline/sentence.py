@@ -701,8 +701,22 @@ class Sentence(Struct, frozen=True, dict=True):
         """The states by which the sentence describes notes."""
         return tuple(self._stated())
 
+    def _without_value(self, content: Sequence[Word]) -> Iterator[NoteCondition]:
+        """Yield the condition that the only property is empty: “where it is empty”."""
+        owners = {str(name.value) for one in self._matches for name in one.of_kinds("property")}
+        for number, word in enumerate(content):
+            beside = content[max(number - 1, 0) : number + 2]
+            free = [other for other in beside if not is_within(other, self._matches)]
+            is_of_notes = any("note" in other.senses for other in free)
+            is_whole = any(starmap(_are_empty_properties, pairwise(beside)))
+            is_state = "empty" in word.senses and not is_within(word, self._matches)
+            if is_state and number and len(owners) == 1 and not (is_of_notes or is_whole):
+                term = Term("property", None, "lacks", min(owners))
+                yield NoteCondition(word.start, word.end, word.text, term)
+
     def _stated(self) -> Iterator[NoteCondition]:
         content = [word for word in self.tokens if not (word.is_small or word.senses & _PADDING)]
+        yield from self._without_value(content)
         for state, needed in _state_words():
             for number, first in enumerate(content):
                 run = content[number : number + len(needed)]
@@ -730,7 +744,8 @@ class Sentence(Struct, frozen=True, dict=True):
                 is_order = first is self.tokens[0] and len(run) == 1
                 beside = content[max(number - 1, 0) : number + 2]
                 is_order = is_order or any(starmap(_are_empty_properties, pairwise(beside)))
-                if is_order or is_name or is_outgoing:
+                is_property = state == "empty" and any(self._without_value(content))
+                if is_order or is_name or is_outgoing or is_property:
                     continue
                 yield NoteCondition(start, end, self.text[start:end], Term("is", state))
                 break

@@ -171,14 +171,11 @@ class Blocks(Struct, frozen=True):
 def section_lines(text: str, heading: str | None) -> range:
     """Return the line numbers of a section's body, or of all lines.
 
-    Only where no heading has this text, one in other letters does, as in a link of Obsidian.
     Raise MARKER_NOT_FOUND if the heading does not exist.
     """
     if heading is None:
         return range(1, len(split_lines(text)) + 1)
-    available = [one.text for one in edits.headings(text)]
-    alike = [one for one in available if one.casefold() == heading.strip().casefold()]
-    section = edits.section(text, alike[0] if alike and heading not in available else heading)
+    section = edits.section(text, heading)
     first = text.count("\n", 0, section.start) + 1
     last = text.count("\n", 0, section.text_end)
     return range(
@@ -312,7 +309,7 @@ def add_lines(args: AddLinesInput, ctx: ToolContext) -> Proposal[AddedLinesOutpu
 
 def _add(text: str, content: str, heading: str | None, args: AddLinesInput) -> tuple[str, int]:
     """Return the text with content added to a section or the whole note, and its first line."""
-    heading = heading or None
+    heading = _as_written(text, heading) if heading else None
     blocks = Blocks.of(text)
     numbers = section_lines(text, heading)
     content = content.replace("\r\n", "\n").rstrip("\n")
@@ -337,6 +334,13 @@ def _add(text: str, content: str, heading: str | None, args: AddLinesInput) -> t
     lines = _insert_lines(blocks.lines, line, _as_items(content, mark), newline_of(text))
     renumber(lines, line)
     return "".join(lines), line
+
+
+def _as_written(text: str, heading: str) -> str:
+    """Return a heading in the letters of the note, as a link of Obsidian finds it."""
+    known = [one.text for one in edits.headings(text)]
+    alike = [one for one in known if one.casefold() == heading.strip().casefold()]
+    return alike[0] if alike and heading not in known else heading
 
 
 def _is_list(blocks: Blocks, numbers: range) -> bool:
