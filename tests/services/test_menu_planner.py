@@ -411,23 +411,6 @@ async def test_an_answer_without_the_model_stays_before_a_doubtful_choice(
     assert "buy seeds" in answered.text
 
 
-async def test_a_question_that_was_asked_back_is_answered_by_number(
-    desk: Desk, server: LlmServer
-) -> None:
-    server.play(choice({"action": "backlinks", "note": "Boat"}))
-    question = "Somebody surely links to Boat, who might that be?"
-    asked = [event async for event in desk.session.answer(question, refuse_all, propose=False)][-1]
-    assert isinstance(asked, NeedsInput)
-    picked = [
-        event
-        async for event in desk.session.answer(
-            question, refuse_all, propose=False, pick=1, params={"note": "Garden"}
-        )
-    ][-1]
-    assert isinstance(picked, Answer)
-    assert "Garden" in picked.text or "nothing" in picked.text.lower() or "0" in picked.text
-
-
 async def test_a_doubted_choice_is_offered_without_the_value_that_is_too_much(
     desk: Desk, server: LlmServer
 ) -> None:
