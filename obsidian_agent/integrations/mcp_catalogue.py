@@ -5,6 +5,7 @@ Names and arguments stay valid from version to version. Each call is a function 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import cache
@@ -112,19 +113,34 @@ def _read_note(vault: SharedVault, args: ReadNoteInput) -> Document:
     return vault.read("vault.readFile", {"path": args.path, "offset": args.offset})
 
 
+def _frontmatter(vault: SharedVault, args: NoteInput) -> Document:
+    document = vault.read("vault.getMetadata", {"path": args.path}, only=("path", "frontmatter"))
+    size = len(json.dumps(document, ensure_ascii=False, default=str))
+    if size > mcp_reading.MAX_CONTENT:
+        raise ToolError(
+            f"The properties are {size:,} characters long.",
+            hint="Read them with read_note, page by page.",
+        )
+    return document
+
+
 def _outline(vault: SharedVault, args: NoteInput) -> Document:
     document = vault.read("vault.getMetadata", {"path": args.path})
     links: dict[str, Document] = {}
     for link in document["links"]:
-        to = link["path"] or f"{link['target']} (missing)"
+        to = link["path"] or f"{mcp_reading.shorten(link['target'])} (missing)"
         links.setdefault(to, {"to": to, "lines": []})["lines"].append(link["line"])
+    headings, tasks = (
+        [row | {"text": mcp_reading.shorten(row["text"])} for row in document[kind]]
+        for kind in ("headings", "tasks")
+    )
     return {
         "path": document["path"],
-        "aliases": document["aliases"],
-        "tags": document["tags"],
-        "headings": document["headings"],
+        "aliases": [mcp_reading.shorten(alias) for alias in document["aliases"]],
+        "tags": [mcp_reading.shorten(tag) for tag in document["tags"]],
+        "headings": headings,
         "links": list(links.values()),
-        "tasks": document["tasks"],
+        "tasks": tasks,
         "size": document["size"],
     }
 
@@ -185,9 +201,7 @@ _TOOLS: Final = (
         title="Properties of a note",
         description="Return the properties (frontmatter) of a note.",
         input=NoteInput,
-        call=lambda vault, args: vault.read(
-            "vault.getMetadata", {"path": args.path}, only=("path", "frontmatter")
-        ),
+        call=_frontmatter,
     ),
     ServedTool(
         name="get_backlinks",

@@ -173,7 +173,7 @@ def _hit(view: SharedView, path: VaultPath, ranking: Ranking | None) -> Document
         return {
             "path": path.text,
             "modified": _day(view.files.modified_ns.get(path.text, 0)),
-            "tags": list(view.index.facts(path).tags),
+            "tags": [*map(shorten, view.index.facts(path).tags[:MAX_COUNTED])],
         }
     data = view.index.text(path)
     text = data.decode(errors="replace") if isinstance(data, bytes) else ""
@@ -181,8 +181,13 @@ def _hit(view: SharedView, path: VaultPath, ranking: Ranking | None) -> Document
     first, around = passage_text(text, passage)
     hit: Document = {"path": path.text, "line": first}
     if passage.heading:
-        hit["heading"] = passage.heading
+        hit["heading"] = shorten(passage.heading)
     return hit | {"preview": around}
+
+
+def shorten(text: str) -> str:
+    """Return a line of a note, or as much of it as a passage can have."""
+    return text if len(text) <= MAX_PASSAGE else f"{text[:MAX_PASSAGE]}…"
 
 
 def passage_text(text: str, passage: Passage) -> tuple[int, str]:
@@ -220,7 +225,7 @@ def read_section(view: SharedView, args: ReadNoteInput) -> ReadAnswer:
     content = text[part.start : part.text_end].strip("\r\n")
     document: Document = {
         "path": path.text,
-        "heading": part.heading.text,
+        "heading": shorten(part.heading.text),
         "line": part.heading.line,
         "content": content[:MAX_CONTENT],
         "truncated": len(content) > MAX_CONTENT,
@@ -237,7 +242,8 @@ def backlinks(view: SharedView, args: BacklinksInput) -> ReadAnswer:
     rows: list[Document] = []
     for source in budget.checked(sources[args.offset : end]):
         with suppress(VaultError):
-            rows += [item.model_dump(by_alias=True) for item in links_from(source, path, view)]
+            links = (item.model_dump(by_alias=True) for item in links_from(source, path, view))
+            rows += [link | {"text": shorten(link["text"])} for link in links]
     document: Document = {
         "items": rows,
         "count": len(rows),
@@ -282,10 +288,10 @@ def _overview(view: SharedView, folder: VaultPath) -> Document:
     return {
         "notes": count,
         "folders": [{"path": name, "notes": number} for name, number in _most(folders)],
-        "tags": [{"tag": spellings[key], "notes": number} for key, number in _most(tags)],
+        "tags": [{"tag": shorten(spellings[key]), "notes": number} for key, number in _most(tags)],
         "properties": [
             {
-                "name": name,
+                "name": shorten(name),
                 "notes": number,
                 "values": [value for value, _ in _most(values.get(name, Counter()), MAX_VALUES)],
             }
@@ -342,7 +348,7 @@ def _tasks(view: SharedView, args: TasksInput, conditions: ListTasksInput) -> It
 
 
 def _task_row(task: ListedTask, status: str) -> Document:
-    row: Document = {"path": task.path, "line": task.line, "text": task.text}
+    row: Document = {"path": task.path, "line": task.line, "text": shorten(task.text)}
     if status != "open" or task.status != " ":
         row["status"] = task.status
     return row | ({"due": task.due} if task.due else {})

@@ -288,6 +288,24 @@ def test_notes_are_found_by_words_filters_and_names(served: Served) -> None:
     assert (second["matches"][0]["path"], second["hasMore"]) == ("Shared/Kitchen.md", False)
 
 
+def test_no_line_of_a_note_makes_an_answer_long(served: Served) -> None:
+    line = "zeta " + "🎉" * 50_000
+    note = f"---\nabout: {line}\n---\n# {line}\nzeta needle\n- [ ] {line}\n[[Plan|{line}]] [[{line}]]\n"
+    write_all(served.vault, {"Shared/Long.md": note})
+    answers = served.ask(
+        ("search_notes", {"query": "zeta needle"}),
+        ("list_tasks", {}),
+        ("get_backlinks", {"path": "Plan"}),
+        ("get_note_outline", {"path": "Long"}),
+        ("get_frontmatter", {"path": "Long"}),
+        ("get_vault_overview", {}),
+        ("read_note", {"path": "Long", "section": "Nowhere"}),
+        ("propose_append", {"path": "Long", "content": "x", "heading": "Nowhere"}),
+    )
+    for answer in answers:
+        assert len(json.dumps(answer, ensure_ascii=False).encode()) < 10_000
+
+
 def test_parts_of_notes_and_of_the_vault_are_read(served: Served) -> None:
     write_all(served.vault, MORE)
     section, no_section, outline, overview, tasks, due, day = served.ask(

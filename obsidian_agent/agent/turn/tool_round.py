@@ -52,6 +52,9 @@ ACCEPTED: Final = (
     '{"status": "shown", "note": "The plan is valid and was shown to the user, who decides."}'
 )
 
+MAX_MESSAGE: Final = 2_000
+"""Characters of a message that a model or another program gets; headings of notes can be long."""
+
 _QUOTED_PATH: Final = re.compile(r"""(['"])(?:/|[A-Za-z]:[\\/]|\\\\)[^'"\n]*\1""")
 
 Value = TypeVar("Value")
@@ -69,7 +72,9 @@ class Scrubber(Struct, frozen=True):
         return cls(tuple(sorted((root for root in known if len(root) > 1), key=len, reverse=True)))
 
     def clean(self, message: str) -> str:
-        """Return the message with `…` in place of each absolute path."""
+        """Return the message, or its beginning, with `…` in place of each absolute path."""
+        if len(message) > MAX_MESSAGE:
+            message = f"{message[:MAX_MESSAGE]}…"
         message = _QUOTED_PATH.sub("'…'", message)
         for root in self.roots:
             message = re.sub(rf"{re.escape(root)}(?=[/\\\s'\".,:;)]|$)[^\s'\"]*", "…", message)
