@@ -40,6 +40,7 @@ from acp.schema import (
     SessionMode,
     SessionModeState,
     ToolCallUpdate,
+    ToolKind,
     UsageUpdate,
 )
 from msgspec import Struct
@@ -188,6 +189,7 @@ class EditorConversation:
         self._streamed = StreamedText()
         self._has_plan = False  # the client displays the steps of one that is not applied
         self._waiting: WaitingPlan | None = None
+        self._paragraphs: list[str] = []
         self._has_offered_recovery = False
         self._mode = thread.state.mode or _MODES[0].id
         self._has_used_model = False
@@ -239,8 +241,9 @@ class EditorConversation:
             if isinstance(error, ConnectionError):
                 raise error
             assert isinstance(error, Exception)
-            await self._report(explain(error))
+            self._report(explain(error))
         await self._leave_plan()
+        await self.flush()
         return "cancelled" if is_cancelled else "end_turn"
 
     def cancel(self) -> None:
@@ -263,7 +266,7 @@ class EditorConversation:
         text, unread = await asyncio.to_thread(message)
         if unread:
             names = ", ".join(safe_line(name, 100) for name in unread)
-            await self.write(f"Outside the vault, so not read: {names}")
+            self.write(f"Outside the vault, so not read: {names}")
         await self._offer_recovery()
         name, _, argument = text.strip().partition(" ")
         question = self._question
@@ -271,7 +274,7 @@ class EditorConversation:
             await self._run_command(name[1:], argument.strip())
         elif question is None and name[:1] == "/" and name[1:].isalpha():
             known = ", ".join(f"/{command}" for command in _COMMANDS)
-            await self.write(f"There is no command {safe_line(name, 40)}. There are {known}.")
+            self.write(f"There is no command {safe_line(name, 40)}. There are {known}.")
         elif question is None or not await self._answer_question(question, text.strip()):
             self._question = None
             self._has_used_model = False
@@ -341,9 +344,7 @@ class EditorConversation:
                 text = f"Asking again ({event.attempt} of {event.attempts}).\n"
                 await self._send(update_agent_thought_text(text))
             case Notice(problem, alarm):
-                await self.write(
-                    f"{'**Attention:** ' if alarm else ''}{safe_block(problem.sentence)}"
-                )
+                self.write(f"{'**Attention:** ' if alarm else ''}{safe_block(problem.sentence)}")
             case _:
                 pass
 
@@ -374,7 +375,7 @@ class EditorConversation:
         """Handle the last event of a turn."""
         match event:
             case NeedsInput() | PreviewReady() if self._mode == ASK_MODE:
-                await self.write(
+                self.write(
                     "That is a change, and the mode is Ask: nothing was proposed. "
                     "Choose the mode Plan to see the change before it is made."
                 )
@@ -383,50 +384,56 @@ class EditorConversation:
                     event = await asyncio.to_thread(
                         self._options.complete, event, self._parts.session
                     )
-                await self._send(
-                    update_agent_message_text(f"{self._streamed.rest(event.text)}\n\n")
-                )
+                rest = self._streamed.rest(event.text)
+                if rest.strip():
+                    self.write(rest)
+                else:
+                    await self._send(update_agent_message_text("\n\n"))
                 if sources := unlisted(event.text, event.sources):
                     names = ", ".join(safe_line(path, 100) for path in sources)
-                    await self.write(f"Sources: {names}")
+                    self.write(f"Sources: {names}")
             case NeedsInput():
                 await self._ask(event)
             case PreviewReady(preview):
                 await self._decide(preview, message)
             case TurnFailed(problem, problems):
-                await self._report(*(problems or (problem,)))
+                self._report(*(problems or (problem,)))
             case RoundsUsedUp(rounds):
-                await self.write(
+                self.write(
                     f"The model searched and read {rounds} times without an answer. "
                     "Any further message lets it continue."
                 )
             case _:
-                await self.write("Planning stopped without a result. Nothing was changed.")
+                self.write("Planning stopped without a result. Nothing was changed.")
 
     # --- questions ----------------------------------------------------------------------------
 
     async def _ask(self, event: NeedsInput) -> None:
         """Ask which candidate to take, or for missing values."""
         candidates = event.candidates[:MAX_CANDIDATES]
-        await self.write(safe_block(event.message))
+        message = safe_block(event.message)
         if candidates or event.missing:
-            await self._continue(_Question(candidates, () if candidates else event.missing))
+            question = _Question(candidates, () if candidates else event.missing)
+            await self._continue(question, message)
+        else:
+            self.write(message)
 
-    async def _continue(self, question: _Question) -> None:
+    async def _continue(self, question: _Question, message: str = "") -> None:
         """Ask what is still open, or preview the plan once all values are known."""
         if not question.candidates and not question.missing:
             self._question = None
             events = self._parts.session.fill(question.chosen, question.values)
             await self._conclude(await self._follow(events), None)
         elif self._client.has_forms:
+            self.write(message)
             answered = await self._form(question)
             if answered is None:
-                await self.write("Nothing was changed.")
+                self.write("Nothing was changed.")
             else:
                 await self._continue(answered)
         else:
             self._question = question
-            await self.write(_in_text(question))
+            self.write("\n\n".join(filter(None, (message, _in_text(question)))))
 
     async def _answer_question(self, question: _Question, text: str) -> bool:
         """Accept a message as the answer to the open question. False for another message."""
@@ -453,6 +460,7 @@ class EditorConversation:
             ]
             properties = {"choice": {"type": "string", "title": "Meaning", "oneOf": options}}
         schema = {"type": "object", "properties": properties, "required": list(properties)}
+        await self.flush()
         response = await self._client.connection.create_elicitation(
             "Choose the action that you mean." if question.candidates else "Enter what is missing.",
             ElicitationFormSessionMode(
@@ -478,13 +486,13 @@ class EditorConversation:
         """Display a plan, ask for permission and run it. `waiting` is the plan of the inbox."""
         plan = preview.plan
         if not plan.steps:
-            await self.write(safe_block("\n\n".join([plan.goal, *plan.assumptions])))
+            self.write(safe_block("\n\n".join([plan.goal, *plan.assumptions])))
             return
         if not preview.valid:
-            await self._report(*preview.errors)
+            self._report(*preview.errors)
             return
         if not any(instance.state == "ready" for instance in preview.instances):
-            await self.write("Nothing would change: every step is skipped.")
+            self.write("Nothing would change: every step is skipped.")
             return
         progress = PlanProgress(preview)
         self._has_plan = True
@@ -507,7 +515,7 @@ class EditorConversation:
             if waiting is not None and not await asyncio.to_thread(self._is_waiting, waiting):
                 self._waiting = None
                 await self._send(ended(call, is_done=False))
-                await self.write(
+                self.write(
                     "The plan was already approved or dropped elsewhere. Nothing was changed."
                 )
                 return
@@ -517,7 +525,7 @@ class EditorConversation:
         await self._send(ended(call, is_done=False))
         if decision == "drop":
             await self._drop_waiting()
-        await self.write("Nothing was changed.")
+        self.write("Nothing was changed.")
 
     async def _drop_waiting(self) -> None:
         """Remove the plan that was decided on from the inbox."""
@@ -532,7 +540,7 @@ class EditorConversation:
             self._has_plan = False
             await self._send(update_plan([]))
         if waiting is not None:
-            await self.write(f"The plan waits: `/plans {waiting.id}`")
+            self.write(f"The plan waits: `/plans {waiting.id}`")
 
     def _put_aside(self, preview: Preview) -> WaitingPlan:
         return put_aside(
@@ -594,26 +602,24 @@ class EditorConversation:
             return
         if result.success:
             for title, lines in findings(preview, result.outputs):
-                await self.write(safe_block("\n".join([f"{title}:", "", *lines])))
+                self.write(safe_block("\n".join([f"{title}:", "", *lines])))
         undo = f" Undo it with `/undo {result.run_id}`" if result.undo_available else ""
-        await self.write(f"{describe_result(result)}{undo}")
-        await self._report(*result.errors, *result.warnings, *differences)
+        self.write(f"{describe_result(result)}{undo}")
+        self._report(*result.errors, *result.warnings, *differences)
 
     async def _roll_back(self, result: ExecutionResult) -> None:
         """Undo what a cancelled run has changed, because only the whole was approved."""
         if not result.undo_available:
-            await self.write(f"Cancelled. {describe_result(result)}")
+            self.write(f"Cancelled. {describe_result(result)}")
             return
         try:
             undone = await asyncio.to_thread(self._parts.session.runs.undo, result.run_id)
         except ObsidianAgentError as error:
-            await self.write(
-                f"Cancelled. {describe_result(result)} Undo it with `/undo {result.run_id}`"
-            )
-            await self._report(error.problem())
+            self.write(f"Cancelled. {describe_result(result)} Undo it with `/undo {result.run_id}`")
+            self._report(error.problem())
             return
-        await self.write("Cancelled. The files that the run had changed by then are restored.")
-        await self._report_skipped(undone)
+        self.write("Cancelled. The files that the run had changed by then are restored.")
+        self._report_skipped(undone)
 
     async def _run_rest(
         self, preview: Preview, result: ExecutionResult, message: str | None
@@ -625,7 +631,7 @@ class EditorConversation:
         options = PreviewOptions(
             instruction=message, done=done, now=preview.context.now, agent=preview.agent
         )
-        await self.write("A command has run. This is the preview of the remaining steps.")
+        self.write("A command has run. This is the preview of the remaining steps.")
         events = self._parts.session.preview_plan(
             preview.plan.to_json(), preview.context.params, options
         )
@@ -702,8 +708,8 @@ class EditorConversation:
                 problems = [problem for one in recoveries for problem in one.problems]
                 await self._send(ended(call, is_done=not problems))
                 outcome = "finished" if decision == "finish" else "rolled back"
-                await self.write(f"The interrupted run was {outcome}.")
-                await self._report(
+                self.write(f"The interrupted run was {outcome}.")
+                self._report(
                     *problems, *(warning for one in recoveries for warning in one.warnings)
                 )
             finally:
@@ -731,16 +737,17 @@ class EditorConversation:
                 case "person":
                     await self._send(update_user_message_text(text))
                 case "plan":
-                    await self.write(f"Plan: {text}")
+                    self.write(f"Plan: {text}")
                 case "run" if entry.data.get("success"):
                     run = safe_line(str(entry.data.get("runId")), 40)
-                    await self.write(f"Applied: {text}. Undo it with `/undo {run}`")
+                    self.write(f"Applied: {text}. Undo it with `/undo {run}`")
                 case "run":
-                    await self.write(f"Run: {text}")
+                    self.write(f"Run: {text}")
                 case "look":
                     pass
                 case _:
-                    await self.write(text)
+                    self.write(text)
+        await self.flush()
 
     async def _run_command(self, name: str, argument: str) -> None:
         match name:
@@ -754,7 +761,7 @@ class EditorConversation:
                 await self._list_waiting()
             case _:
                 self._question = None
-                await self.write("Nothing was changed.")
+                self.write("Nothing was changed.")
 
     async def _list_waiting(self) -> None:
         plans = await asyncio.to_thread(self._parts.waiting.all)
@@ -764,7 +771,7 @@ class EditorConversation:
         ]
         if lines:
             lines += ["", "`/plans ID` previews one."]
-        await self.write("\n".join(lines) if lines else "No plans are waiting.")
+        self.write("\n".join(lines) if lines else "No plans are waiting.")
 
     async def _preview_waiting(self, plan_id: str) -> None:
         plan = await asyncio.to_thread(self._parts.waiting.get, plan_id)
@@ -776,7 +783,7 @@ class EditorConversation:
             await self._conclude(last, None)
             return
         for difference in PlanReview(plan, last.preview).differences:
-            await self.write(safe_block(difference))
+            self.write(safe_block(difference))
         await self._decide(last.preview, None, plan)
 
     async def _undo(self, run: str | None, *, redoing: bool) -> None:
@@ -794,47 +801,61 @@ class EditorConversation:
         content = texts_content(texts, self._root)
         conflicts = [f"Skipped: {item.path}: {item.reason}" for item in expected.conflicts]
         content += text_content(*conflicts) if conflicts else []
-        call = pending_call(f"{verb} run {expected.run_id}", "edit", content)
+        kind: ToolKind = "other" if conflicts or None in texts.values() else "edit"
+        call = pending_call(f"{verb} run {expected.run_id}", kind, content)
         options: dict[str, tuple[str, PermissionOptionKind]] = {
             "yes": (verb, "allow_once"),
             "no": ("Cancel", "reject_once"),
         }
         if await self._permission(call, options) != "yes":
             await self._send(ended(call, is_done=False))
-            await self.write("Nothing was changed.")
+            self.write("Nothing was changed.")
             return
         self._is_applying = True
         try:
             undo = runs.redo if redoing else partial(runs.undo, expected.run_id)
             result = await asyncio.to_thread(undo)
             await self._send(ended(call, is_done=not (result.conflicts or result.errors)))
-            await self.write(f"Restored {counted(len(result.restored), 'file')}.")
-            await self._report_skipped(result)
+            self.write(f"Restored {counted(len(result.restored), 'file')}.")
+            self._report_skipped(result)
         finally:
             self._is_applying = False
 
-    async def _report_skipped(self, result: UndoResult) -> None:
+    def _report_skipped(self, result: UndoResult) -> None:
         """Report what an undo or redo did not restore."""
         for item in result.conflicts:
-            await self.write(f"Skipped: {safe_line(item.path)}: {item.reason}")
-        await self._report(*result.errors, *result.warnings)
+            self.write(f"Skipped: {safe_line(item.path)}: {item.reason}")
+        self._report(*result.errors, *result.warnings)
 
     # --- output -------------------------------------------------------------------------------
 
     async def _send(self, update: Update | UsageUpdate) -> None:
+        await self.flush()
+        await self._notify(update)
+
+    async def _notify(self, update: Update | UsageUpdate) -> None:
         # A client that is gone does not end a run: `close` does.
         with contextlib.suppress(ConnectionError):
             # The type of the method is older than updates of the usage.
             await self._client.connection.session_update(self.id, cast(Update, update))
 
-    async def write(self, text: str) -> None:
-        """Send a paragraph."""
-        if text.strip():
-            await self._send(update_agent_message_text(f"{text}\n\n"))
+    def write(self, text: str) -> None:
+        """Add a paragraph to the message, which is sent when something else follows or ends it.
 
-    async def _report(self, *problems: Problem) -> None:
+        Some clients lose the first of two short messages.
+        """
+        if text.strip():
+            self._paragraphs.append(text)
+
+    async def flush(self) -> None:
+        """Send the paragraphs that were added."""
+        paragraphs, self._paragraphs = self._paragraphs, []
+        if paragraphs:
+            await self._notify(update_agent_message_text("\n\n".join([*paragraphs, ""])))
+
+    def _report(self, *problems: Problem) -> None:
         for sentence in dict.fromkeys(problem.sentence for problem in problems):
-            await self.write(safe_block(sentence))
+            self.write(safe_block(sentence))
 
 
 def _described(candidate: Candidate) -> str:

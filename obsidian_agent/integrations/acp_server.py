@@ -116,7 +116,8 @@ class EditorAgent:
         """Answer a message."""
         conversation = self._conversation(session_id)
         if any(isinstance(block, ImageContentBlock | AudioContentBlock) for block in prompt):
-            await conversation.write(_UNREADABLE)
+            conversation.write(_UNREADABLE)
+            await conversation.flush()
             return PromptResponse(stop_reason="end_turn")
         message = partial(message_text, prompt, conversation.root)
         return PromptResponse(stop_reason=await conversation.prompt(message))

