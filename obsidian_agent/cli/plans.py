@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import Commands, add_actions, add_approval, context_options
-from obsidian_agent.cli.session_factory import open_session, wiring_of
+from obsidian_agent.cli.session_factory import open_session, state_of
 from obsidian_agent.terminal_text import counted
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def waiting_plans(options: argparse.Namespace) -> WaitingPlans:
 
     from obsidian_agent.bootstrap import open_inbox
 
-    waiting = open_inbox(wiring_of(options))
+    waiting = open_inbox(state_of(options))
     waiting.expire(datetime.now().astimezone())
     return waiting
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import Commands, add_actions, add_approval
-from obsidian_agent.cli.session_factory import parameters, parse_now, wiring_of
+from obsidian_agent.cli.session_factory import parameters, parse_now, state_of
 from obsidian_agent.terminal_text import counted
 
 if TYPE_CHECKING:
@@ -72,13 +72,13 @@ def arguments(commands: Commands) -> None:
 def _store(options: argparse.Namespace) -> RuleStore:
     from obsidian_agent.bootstrap import open_rules
 
-    return open_rules(wiring_of(options, app=True))
+    return open_rules(state_of(options, app=True))
 
 
 def _runner(options: argparse.Namespace) -> RuleRunner:
     from obsidian_agent.bootstrap import build_rules, build_session
 
-    wiring = wiring_of(options, app=True)  # what is proposed is approved later
+    wiring = state_of(options, app=True)  # what is proposed is approved later
     return build_rules(wiring, build_session(wiring))
 
 
@@ -177,7 +177,7 @@ def _watch(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.cli.exits import interruptible
     from obsidian_agent.services.rule_watch import watch
 
-    wiring = wiring_of(options, app=True)
+    wiring = state_of(options, app=True)
     session = build_session(wiring)
     changed = threading.Event()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING
 
 from obsidian_agent.cli.exits import Exit
@@ -41,9 +42,9 @@ def _timer(options: argparse.Namespace, minutes: int = 10) -> Timer:
 
     global_options = []
     if options.state_dir:
-        global_options += ["--state-dir", options.state_dir]
+        global_options += ["--state-dir", os.path.abspath(options.state_dir)]
     if options.config:
-        global_options += ["--config", options.config]
+        global_options += ["--config", os.path.abspath(options.config)]
     with open_vault(options) as store:
         return timer(store.real_path, global_options, minutes)
 

@@ -179,6 +179,21 @@ def wiring_of(options: argparse.Namespace, *, app: bool = False) -> Wiring:
     )
 
 
+def state_of(options: argparse.Namespace, *, app: bool = False) -> Wiring:
+    """Return the vault as `wiring_of`, for its rules and waiting plans.
+
+    Raise `JournalError` for a moved vault: they belong to its earlier path until the user decides.
+    """
+    from obsidian_agent.journal.reader import vault_moved
+    from obsidian_agent.services.runs import Runs
+
+    wiring = wiring_of(options, app=app)
+    moved = Runs(wiring.store, wiring.state).moved()
+    if moved is not None:
+        raise vault_moved(moved)
+    return wiring
+
+
 def chosen_model(options: argparse.Namespace) -> str | None:
     """Return the model that the options name, an agent as `acp/NAME`, or None for the settings'."""
     model: str | None = getattr(options, "model", None)

@@ -273,12 +273,17 @@ class JournalReader:
         """
         moved = None if self.file.exists() else state_folder.find_moved(self.folder, self._store)
         if moved is not None:
-            raise JournalError(
-                f"This vault was moved from {moved.path}, and its history belongs to that path.",
-                code="VAULT_MOVED",
-                hint="`obsidian-agent doctor --adopt` continues the history here; "
-                "`obsidian-agent doctor --start-anew` starts a new one.",
-            )
+            raise vault_moved(moved)
+
+
+def vault_moved(moved: state_folder.MovedVault) -> JournalError:
+    """Return the VAULT_MOVED error."""
+    return JournalError(
+        f"This vault was moved from {moved.path}, and its history belongs to that path.",
+        code="VAULT_MOVED",
+        hint="`obsidian-agent doctor --adopt` continues the history here; "
+        "`obsidian-agent doctor --start-anew` starts a new one.",
+    )
 
 
 def run_not_found(run_id: str) -> JournalError:

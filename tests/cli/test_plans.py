@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cli.conftest import MakeCommands
+from obsidian_agent.cli.main import main
 
 Call = Callable[..., tuple[int, Any]]
 
@@ -61,3 +62,25 @@ def test_a_dropped_plan_waits_no_longer(call: Call, tmp_path: Path) -> None:
     assert call("plans", "drop", waiting["id"]) == (0, {"dropped": waiting["id"]})
     assert call("plans", "list")[1] == {"plans": []}
     assert inbox(tmp_path) == "# Inbox\n"
+
+
+def test_rules_and_plans_of_a_moved_vault_are_not_empty_lists(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    (old / "Inbox.md").write_text("# Inbox\n")
+    options = ["--state-dir", str(tmp_path / "state"), "--config", str(tmp_path / "none.toml")]
+
+    def call(vault: Path, *arguments: str) -> str:
+        main([*arguments, "--vault", str(vault), *options])
+        printed = capsys.readouterr()
+        return printed.out + printed.err
+
+    call(old, "do", SENTENCE, "--offline", "--yes")
+    call(old, "do", SENTENCE, "--offline", "--later")
+    old.rename(new)
+    for command in (("plans", "list"), ("rule", "list"), ("rule", "run")):
+        assert f"moved from {old}" in call(new, *command)
+    call(new, "doctor", "--adopt")
+    assert "Call Ada" in call(new, "plans", "list")

@@ -9,7 +9,9 @@ import pytest
 
 from cli.conftest import MakeCommands
 from obsidian_agent.cli.exits import Exit
+from obsidian_agent.cli.main import main
 from obsidian_agent.services import schedule
+from support import MakeVault
 
 
 @pytest.fixture
@@ -27,6 +29,16 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
     return table
+
+
+def test_a_timer_starts_in_another_folder(
+    table: Path, make_vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = make_vault({"a.md": ""}).real_path
+    monkeypatch.chdir(tmp_path)
+    options = ["--vault", vault, "--state-dir", "state", "--config", "config.toml"]
+    assert main(["schedule", "install", "--yes", *options]) == Exit.DONE
+    assert f"--state-dir {tmp_path}/state --config {tmp_path}/config.toml" in table.read_text()
 
 
 def test_a_timer_is_asked_about_installed_and_removed(table: Path, commands: MakeCommands) -> None:

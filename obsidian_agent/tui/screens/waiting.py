@@ -336,7 +336,8 @@ class WaitingActions(Workspace):
         """Show the rules of the vault."""
         from obsidian_agent.tui.screens.rules import RulesScreen
 
-        self.app.push_screen(RulesScreen(self.services.rules, self.session))
+        screen = RulesScreen(self.services.rules, self.session)
+        self.app.push_screen(screen, lambda _: self.notes_changed())
 
     def _look_at(self, row: PlanReview | None) -> None:
         self._look_for_plans()
