@@ -422,8 +422,8 @@ class RuleRunner:
     def _after_kill(self) -> list[Rule]:
         """Finish what a killed process left, and return the rules.
 
-        A plan that was recorded waits now; another one is proposed again. A run that the journal
-        does not have did not start: its time is due again.
+        A plan that was recorded waits now; another one is proposed again. A run that did not start,
+        or that was rolled back, is due again.
         """
         rules = self._store.all()
         for rule in rules:
@@ -439,7 +439,11 @@ class RuleRunner:
         later = takewhile(
             lambda entry: entry.run_id != started.after, self._session.runs.history(LOG_LINES)
         )
-        return any(entry.goal == started.goal for entry in later)
+        return any(
+            entry.goal == started.goal
+            and (entry.status == "applying" or not entry.effects.is_empty)
+            for entry in later
+        )
 
     def _run_alone(self, rule: Rule, preview: Preview, now: datetime) -> ExecutionResult:
         """Run a plan without approval, recorded before and after: it never runs twice."""
