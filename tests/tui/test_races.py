@@ -216,17 +216,13 @@ async def test_a_name_that_several_or_no_notes_have_is_looked_for_by_its_letters
         assert app.panes.note.path == "Bread.md"
 
 
-@pytest.mark.parametrize(
-    ("word", "screen"),
-    [("help", Help), ("settings", SettingsScreen), ("history", History)],
-)
-async def test_the_name_of_a_command_acts_with_and_without_a_slash(
-    tmp_path: Path, word: str, screen: type[Screen[Any]]
-) -> None:
+async def test_the_name_of_a_command_acts_with_and_without_a_slash(tmp_path: Path) -> None:
+    screens: list[type[Screen[Any]]] = [Help, SettingsScreen, History]
     async with kitchen(tmp_path) as app:
-        for message in (word, word.capitalize(), f"/{word}", f"/{word.upper()}"):
-            await app.send(message)
-            await app.on_top(screen)
-            await app.press("escape")
-            assert app.app.screen is app.main
+        for word, screen in zip(("help", "settings", "history"), screens, strict=True):
+            for message in (word, word.capitalize(), f"/{word}", f"/{word.upper()}"):
+                await app.send(message)
+                await app.on_top(screen)
+                await app.press("escape")
+                assert app.app.screen is app.main
         assert app.main.thread.id is None, "none of them is a message"
