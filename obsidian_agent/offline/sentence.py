@@ -162,15 +162,17 @@ _NO_LINK: Final = ["without", "link"]
 
 
 _KEEPS: Final = unicode_expression(
-    r"(?i)\b(?:keep|leav|alone|stay|remain|preserv|intact|untouch|unchang|break|broke|lose|work"
-    r"|behalt|bleib|lass|lässt|erhalt|unverändert|kaputt|funktion|gard|laiss|rest|conserv|inchang"
-    r"|cass|fonction|mant|dej|qued|romp|funcion|lasci|funzion|zachov|nech|zůst|fung"
-    r"|сохран|остав|остан|лома|работ)|保持|保留|不变|不動|そのまま|維持|壊|그대로|유지|깨"
+    r"(?i)\b(?:keep|leav|alone|stay|remain|preserv|intact|untouch|unchang|work"
+    r"|behalt|bleib|lass|lässt|erhalt|unverändert|funktion|gard|laiss|rest|conserv|inchang"
+    r"|fonction|mant|dej|qued|funcion|lasci|funzion|zachov|nech|zůst|fung"
+    r"|сохран|остав|остан|работ)|保持|保留|不变|不動|そのまま|維持|그대로|유지"
 )
 """The beginnings of words for what stays as it is, in the languages of the vocabulary."""
 _CHANGES: Final = unicode_expression(
-    r"(?i)\b(?:chang|touch|änder|modif|cambi|zmen|измен)|更改|変更|변경"
+    r"(?i)\b(?:chang|touch|break|broke|lose|änder|kaputt|modif|cass|cambi|romp|zmen|измен|лома)"
+    r"|更改|変更|壊|변경|깨"
 )
+"""Those for what must not happen to it."""
 _SELECTING: Final = frozenset({"note", "that", "which"})
 _WHOLE: Final = "link backlink other nothing noth all everyth everything else may must"
 _UNCHANGED: Final = frozenset(_WHOLE.split())
@@ -521,7 +523,10 @@ class Sentence(Struct, frozen=True, dict=True):
                 for value in match.of_kinds("value")
                 if value.property in {owner.value for owner in owners}
             )
-            is_beside = all(word.negates or _is_copula(word.text) for word in between)
+            is_beside = all(
+                word.negates or _is_copula(word.text) or "mention" in word.senses
+                for word in between
+            )
             if before and values and is_beside and not _STOP.search(gap):
                 whole = self.text[before.start : match.end]
                 negated = before.negated or any(word.negates for word in between)
@@ -600,12 +605,20 @@ class Sentence(Struct, frozen=True, dict=True):
         # Lazy: exact examples do not need it.
         from obsidian_agent.offline.assignments import assignments
 
-        owners = [
+        owners: list[tuple[Stretch, str]] = [
             (match, str(match.of_kinds("property")[0].value))
             for match in self._matches
             if match.of_kinds("property") and not is_within(match, self.quotes)
             if (after := self.after(match.end)) is None or after.senses.isdisjoint(_PLACED)
         ]
+        # A common word is a property before “to”: “rating to 9 and last to today”.
+        owners += [
+            (word, str(known[0].value))
+            for word, after in pairwise(self.tokens)
+            if after.senses & _TO and not is_within(word, self._matches)
+            if (known := self.around.names.find(word.text, "property"))
+        ]
+        owners.sort(key=lambda owner: owner[0].start)
         named = [match for match in self._matches if match.of_kinds("note", "alias", "folder")]
         cues = [self.cue(match.start) for match in named]
         stops = [cue.start for cue in cues if cue is not None and cue.senses & _INSIDE]
@@ -664,9 +677,28 @@ class Sentence(Struct, frozen=True, dict=True):
     def cue(self, position: int) -> Word | None:
         """Return the word before a name, like "to" in "to the folder Archive".
 
-        Return None at the beginning of a clause.
+        Return None at the beginning of a clause. In Japanese and Korean it follows the name, unless
+        the noun before it tells its kind.
         """
-        return cue_before(self.bare, self.tokens, position)
+        before = cue_before(self.bare, self.tokens, position)
+        is_label = before is not None and any(noun in before.senses for noun in NOUNS)
+        return before if is_label else self._particle_behind(position) or before
+
+    def _particle_behind(self, position: int) -> Word | None:
+        """Return the particle or noun behind a Japanese or Korean name: “に”, “のタグ”."""
+        parts = (*self._matches, *self.quotes, *self.days) if self._has_particles else ()
+        end = next((part.end for part in parts if part.start == position), len(self.bare))
+        for word in self.tokens:
+            if word.start < end or is_article(word.text):
+                continue
+            is_beside = not END.search(self.bare, end, word.start) and JOINED.match(word.text)
+            is_name = any(part.start <= word.start < part.end for part in parts)
+            return word if is_beside and not is_name else None
+        return None
+
+    @cached_property
+    def _has_particles(self) -> bool:
+        return bool(_FOLLOWING.search(self.bare))
 
     def _stretch(self, start: int, end: int) -> Stretch:
         return Stretch(start, end, self.text[start:end])
@@ -1154,7 +1186,7 @@ def _introduces(before: Sequence[Word], after: Word) -> bool:
 
 
 def _denies(word: Word) -> bool:
-    return word.negates or "nothing" in word.senses
+    return word.negates or bool(word.senses & {"nothing", stem("nothing")})
 
 
 def _are_empty_properties(one: Word, other: Word) -> bool:
