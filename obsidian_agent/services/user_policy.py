@@ -47,14 +47,14 @@ def user_policy(
     vault, problems = vault_rules(_vault_policy(store), VAULT_POLICY.text, settings.level, root)
     program, names = _names_of("" if agent == MODEL else agent.casefold(), settings.agents)
     levels = [
-        level
+        PolicyLimits("agent_levels", level, write_allow=own.write_allow)
         for pattern, level in settings.agent_levels.items()
         if any(fnmatchcase(name, pattern.casefold()) for name in names)
     ]
     deny = (*settings.share_deny, *vault.share_deny.patterns)
     return replace(
         base,
-        limits=(own, vault, *(PolicyLimits("agent_levels", level) for level in levels)),
+        limits=(own, vault, *levels),
         confirm_writes=settings.confirm_writes,
         auto_approve_read_only=settings.auto_approve_read_only,
         tools_allow=settings.tools_allow,

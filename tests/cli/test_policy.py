@@ -672,6 +672,9 @@ def test_another_agent_may_be_held_to_less_than_the_person(desk: Desk) -> None:
     }
     _, told = served(desk, "claude").propose(plan)
     assert told["preview"]["errors"][0]["code"] == "PERMISSION_DENIED"
+    desk.settings('write_allow = ["Open/**"]\n[agent_levels]\n"claude*" = "scoped-write"\n')
+    assert desk.explain("Open/a.md", "--agent", "claude")["decision"] == ASK
+    assert desk.explain("Other/a.md", "--agent", "claude")["decision"] == DENY
 
 
 SPELLINGS = ["./Private", "{vault}/Private", "~/vault/Private", "Private//", "Private\\", "A[b]"]
