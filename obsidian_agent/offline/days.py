@@ -54,6 +54,7 @@ _WEEKDAY: Final = unicode_expression(rf"(?:(last|next|this|on) )?({'|'.join(WEEK
 
 
 _UNITS: Final = ("week", "month", "year")
+UNITS: Final = ("day", *_UNITS)
 _RELATIVE: Final = {"thi": 0, "next": 1, "recently": -1}
 """The distance of a week, month or year, by the senses of the word beside it."""
 _INTRODUCING: Final = frozenset({"in", "befor", "sinc", "of", "on", "from"})

@@ -18,10 +18,10 @@ from msgspec.structs import replace
 
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.expression import expression, unicode_expression
-from obsidian_agent.offline.days import FEASTS, Period, feast
+from obsidian_agent.offline.days import FEASTS, NUMBERS, UNITS, Period, feast, shift
 from obsidian_agent.offline.filling import Filling
 from obsidian_agent.offline.names import Name, NameKind
-from obsidian_agent.offline.note_set import Key, NoteSet, Op, Term, note_name, plain
+from obsidian_agent.offline.note_set import COUNTS, Key, NoteSet, Op, Term, note_name, plain
 from obsidian_agent.offline.recipe import QuestionKind, Recipe
 from obsidian_agent.offline.sentence import (
     MEASURED,
@@ -49,7 +49,9 @@ Measure = Literal["values", "sum", "average", "highest", "lowest"]
 Order = Literal["newest", "oldest", "longest", "shortest", "words", "most linked"]
 Part = Literal["tags", "headings", "properties"]
 
-_ASKING_WORDS: Final = "which what list find show count note have all when here daily could"
+_ASKING_WORDS: Final = (
+    "which what who where why how list find show count note have all when here daily could"
+)
 _TASK_WORDS: Final = "task open done due overdue date today week month year before since left"
 _MEASURE_WORDS: Final = (
     "sum average highest lowest more most fewer least longest oldest newest recently number value "
@@ -103,6 +105,9 @@ _AS: Final = frozenset(
     {"as", "als", "comme", "como", "come", "jako", "как", "作为", "として", "로"}
 )
 _RELATING: Final = frozenset({"under", "in", "from", "with", "on"})
+_CHANGED: Final = frozenset({"chang", "edit"})
+_LIMITING: Final = frozenset({"befor", "sinc", "fewer", "least", "week", "month", "year"})
+"""The senses of words that limit notes, if they have no place."""
 _NO_VALUES: Final = frozenset({"task", "note", "befor", "sinc"})
 _WHOLLY: Final = frozenset({"done", "all", "sum"})
 """The senses of words before “empty” that exclude notes with properties: “completely”."""
@@ -113,7 +118,7 @@ _PARTS: Final = unicode_expression(r"[\s_-]+|(?<=\p{Ll})(?=\p{Lu})")
 _AFTER: Final = frozenset({"nach", "after"})
 _MEASURING: Final = MEASURED.union(*(senses for senses, _ in MEASURES)) - {"count", "more"}
 """The senses of words that measure or compare notes."""
-_LENGTHS: Final = frozenset({"duration", "page"})
+_LENGTHS: Final = frozenset({"duration", "page", "longest"})
 _DENIED: Final = unicode_expression("没有?|还没|不")
 _TO_DO: Final = ("to do", "zu tun", "zu erledigen", "à faire", "por hacer", "da fare", "a fazer")
 _TO_DO_WORDS: Final = "do tun machen erledigen faire hacer fare fazer сделать делать 做 する"
@@ -121,6 +126,7 @@ _DOING: Final = frozenset(_TO_DO_WORDS.split())
 """The words behind “must” that ask for tasks."""
 _ALIKE: Final = 60
 """The similarity, in percent, of a word to the property that it means: “ausgesät”, aussaat."""
+_MIN_BEGINNING: Final = 3
 _MIN_VERB: Final = 4
 """Characters of the stem of a verb that can name a folder."""
 LIKELY: Final = 0.5
@@ -143,6 +149,7 @@ class NoteQuery(Struct, frozen=True):
     """The notes themselves, or those that are first in an order."""
 
     order: Order | None = None
+    limit: int | None = None
 
 
 class PropertyQuery(Struct, frozen=True):
@@ -152,6 +159,8 @@ class PropertyQuery(Struct, frozen=True):
     measure: Measure = "values"
     further: tuple[str, ...] = ()
     """Other properties whose values are asked of the same notes."""
+    limit: int | None = None
+    """The number of the highest or lowest values."""
 
 
 class TaskQuery(Struct, frozen=True):
@@ -273,10 +282,11 @@ class _Filling(Filling):
         )
 
     def _groups(self, match: NameMatch) -> tuple[Name, ...]:
-        """Return the groups of which a plural name is another form: “books”, #book."""
-        known = self.parsed.around.names.inflected(match.text)
-        is_plural = stem(match.text) != match.text.casefold()
-        return tuple(name for name in known if is_plural and name.kind in _GROUPS)
+        """Return the groups of which a name is another form: “books”, #book."""
+        find = self.parsed.around.names
+        known = find.inflected(match.text) if stem(match.text) != match.text.casefold() else ()
+        known = (*known, *find.find(f"{match.text}s", *_GROUPS))
+        return tuple(name for name in known if name.kind in _GROUPS)
 
     def _is_condition(self, match: NameMatch, first: Term, notes: Sequence[Term]) -> bool:
         """Return True for any value: a question assigns none."""
@@ -380,6 +390,10 @@ class _Reading:
             query = self._values(self.property) or self._days() or NoteQuery(self._order())
             ordering = {"sort"} | ({"chang", "edit"} if query == NoteQuery("newest") else set())
             self._use_all(word for word in self.free if word.senses & ordering)
+        query = self._limited(query)
+        free = (word for word in self.free if word.senses.isdisjoint(_LINKS))
+        limiting = (word for word in free if word.senses & _LIMITING)
+        self.unused += [word for word in limiting if not is_within(word, self.used)]
         if isinstance(query, NoteQuery) and query.order is None:
             # “The cheapest” limits the notes, if it names no property.
             measuring = (word for word in self.free if word.senses & _MEASURING)
@@ -388,15 +402,9 @@ class _Reading:
         if isinstance(query, NoteQuery):
             self._add_unknown()
         self._add_home()
-        self._use_all(self._relating())
+        self._use_all([*self._relating(), *self._verbs()])
         unused = tuple(self._phrases())
         if isinstance(query, NoteQuery) and not self._describes(query, unused):
-            return None
-        keys = {term.key for term in self.notes.terms}
-        if isinstance(query, DayQuery) and unused and keys <= {"folder", "tag", "property"}:
-            return None  # “when is the dress rehearsal” is no day of any rehearsal
-        # A name that no note has would be passed over: “how many hours for Xyz”.
-        if isinstance(query, PropertyQuery) and unused and not self.notes.terms:
             return None
         first = self.parsed.tokens[0].text if self.parsed.tokens else ""
         is_yes_no = first in _EXISTS or any(text in self.parsed.bare for text in _EXIST_TEXTS)
@@ -434,6 +442,25 @@ class _Reading:
             is_used = after is not None and is_within(after, self.used)
             if word.senses & _RELATING and is_used:
                 yield word
+
+    def _verbs(self) -> Iterator[Word]:
+        """Yield the unused words that begin like a property that limits the notes: “own”, owner."""
+        names = [folded(term.property or "") for term in self.notes.terms]
+        for word in self.unused:
+            bare = stem(word.text)
+            if len(bare) >= _MIN_BEGINNING and any(name.startswith(bare) for name in names):
+                yield word
+
+    def _limited(self, query: Query) -> Query:
+        """Return a query with the number of notes in its order: “the three longest”."""
+        is_ordered = isinstance(query, NoteQuery) and query.order is not None
+        is_extreme = isinstance(query, PropertyQuery) and query.measure in ("highest", "lowest")
+        for word in self.free if is_ordered or is_extreme else ():
+            count = int(word.text[:4]) if word.text.isdecimal() else NUMBERS.get(word.text, 0)
+            if count > 1 and not is_within(word, self.used):
+                self._use(word)
+                return replace(query, limit=count)
+        return query
 
     def _coverage(self, query: Query) -> float:
         """Return the share of the words that have their place; 0 if a limit has none."""
@@ -726,7 +753,7 @@ class _Reading:
         if noun is None and (is_late or is_due) and self._add_due(is_late=is_late):
             return None
         years = (one for one in self.free if one.text.isdecimal() and int(one.text[:5]) in _YEARS)
-        values = [*self.parsed.days, *self.parsed.periods, *self._feasts(), *years]
+        values = [*self._spans(), *self.parsed.days, *self.parsed.periods, *self._feasts(), *years]
         dated = [one for one in values if not is_within(one, self.parsed.conditions)]
         if noun is not None and not (is_late or is_due or dated) and self._owns(noun):
             self.notes = _and(self.notes, Term("tasks", self._status(), negated=bool(denied)))
@@ -771,6 +798,7 @@ class _Reading:
         term = Term("property", None, "has", name)
         if is_late:
             term = Term("property", self.today.isoformat(), "<", name)
+        self._use_all(word for word in self.free if word.senses & {"due", "overdu"})
         done = self._state("done") if is_late else None
         self.notes = _and(self.notes, term, *([replace(done, negated=True)] if done else []))
         return True
@@ -788,6 +816,26 @@ class _Reading:
             if day is not None and self.parsed.comparison(day).op is not None:
                 yield day
 
+    def _spans(self) -> Iterator[Stretch]:
+        """Yield the days a number of units away: “the last 7 days”, “older than two weeks”."""
+        for word in self.parsed.tokens:
+            count = int(word.text[:4]) if word.text.isdecimal() else NUMBERS.get(word.text, 0)
+            noun, before = self.parsed.after(word.end), self._before(word)
+            unit = next((one for one in UNITS if noun and one in noun.senses), None)
+            if not count or noun is None or unit is None:
+                continue
+            first, last = shift(self.today, -count, unit), shift(self.today, count, unit)
+            senses = before.senses if before is not None else frozenset()
+            start = before.start if before is not None else word.start
+            if "next" in senses:
+                until = _next_day(last.isoformat())
+                yield Period(start, noun.end, self.today.isoformat(), until)
+            elif "recently" in senses:
+                until = _next_day(self.today.isoformat())
+                yield Period(start, noun.end, first.isoformat(), until)
+            elif self.parsed.comparison(word).op is not None:
+                yield Stretch(word.start, noun.end, first.isoformat())
+
     def _owns(self, noun: Word) -> bool:
         """Return True if notes have the tasks: “which projects have open tasks”."""
         before = self.parsed.between(0, noun.start)
@@ -801,9 +849,13 @@ class _Reading:
     def _property(self) -> NameMatch | None:
         """Return the property that is asked for, if it is no condition."""
         bound = {name.property for match in self.names if match.bound for name in match.names}
-        for match in self.names:
-            if match.negated or match.bound or match.new or not match.of_kinds("property"):
+        owners = [match for match in self.names if match.of_kinds("property")]
+        for match in owners:
+            if match.negated or match.bound or match.new:
                 continue
+            is_kind = owners[1:] and self.around.names.find(f"{match.text}s", *_GROUPS)
+            if is_kind and match is owners[0]:
+                continue  # “which boat has the highest berth fee”
             if bound & {name.value for name in match.names}:
                 continue
             cue = self.parsed.cue(match.start)
@@ -839,6 +891,8 @@ class _Reading:
             for word in self.free
             # In “phone number” nothing is counted.
             if not (is_within(word, self.used) or (word.start == end and "count" in word.senses))
+            # In “más rápida” the second word says what is measured.
+            if not (word.senses & {"more", "most"} and self.parsed.after(word.end) in self.unused)
         )
         spoken = frozenset[str]().union(*(word.senses for word in words))
         measures = (measure for senses, measure in MEASURES if senses & spoken)
@@ -856,11 +910,17 @@ class _Reading:
             own = self._chosen(self._having())
             return PropertyQuery(own) if own is not None else None
         is_amount = bool(self.senses & {"sum", "pric"})  # “how much do they cost”
+        if measure is None and self.senses & MEASURED and not self._compares():
+            named = [name for name in self._numbers() if self.senses & senses_of(folded(name))]
+            return PropertyQuery(self._chosen(named) or named[0]) if len(named) == 1 else None
         if measure is None or (measure == "sum" and not is_amount):
             return None
         is_age = self.senses & {"oldest", "newest"}
         chosen = self._chosen([*self._years(), *self._dates()] if is_age else self._numbers())
         return PropertyQuery(chosen, measure) if chosen is not None else None
+
+    def _compares(self) -> bool:
+        return any(term.op in COUNTS for term in self.notes.terms)
 
     def _facts(self) -> Iterator[Mapping[str, Any]]:
         """Yield the properties of the notes in the set."""
@@ -928,13 +988,17 @@ class _Reading:
     def _compare(self) -> None:
         """Add the comparisons with a day, a period or a number that name no property."""
         numbers = [word for word in self.parsed.tokens if word.text.isdecimal()]
+        # “The 2 longest” compares nothing.
+        following = {word: self.parsed.after(word.end) for word in numbers}
+        numbers = [word for word, noun in following.items() if not noun or not _orders(noun)]
         # “Before 1990” may be meant for a property of these notes.
         dated = [part for part in self.parsed.conditions if part.term.key == "dated"]
         terms = [part.term for part in dated]
         self.notes = NoteSet(tuple(term for term in self.notes.terms if term not in terms))
         covered = (*(one for one in self.parsed.conditions if one not in dated), *self.names)
         self.used = [part for part in self.used if part not in dated]
-        for value in (*self.parsed.days, *self.parsed.periods, *self._feasts(), *numbers):
+        days = (*self._spans(), *self.parsed.days, *self.parsed.periods, *self._feasts())
+        for value in (*days, *numbers):
             if is_within(value, covered) or is_within(value, self.used):
                 continue
             if self.parsed.text[value.start : value.end].casefold() == "now":
@@ -966,11 +1030,19 @@ class _Reading:
         name = self._chosen(self._years() if is_year else self._numbers()) if is_number else None
         if name is None and is_number and not is_year:
             name = self._separated(op, int(value.text))
+        period = value if isinstance(value, Period) else _as_period(value)
         if name is not None:
-            return list(comparing("property", op or ":", value, int(value.text), name))
+            new = list(comparing("property", op or ":", value, int(value.text), name))
+            dates = self._dates() if is_year else []
+            of_day = list(comparing("property", op, period, period.text, *dates[:1]))
+            # “Books read in 2026” is no year of a book.
+            is_of_day = dates and not self._paths_of(_and(self.notes, *new))
+            return of_day if is_of_day and self._paths_of(_and(self.notes, *of_day)) else new
         if is_number and not is_year:
             return []
-        period = value if isinstance(value, Period) else _as_period(value)
+        if self.senses & _CHANGED:
+            self._use_all(word for word in self.free if word.senses & _CHANGED)
+            return list(comparing("changed", op, period, period.text))
         if name := self._chosen(self._dates()):
             return list(comparing("property", op, period, period.text, name))
         index = self.around.view.index
@@ -1097,6 +1169,10 @@ def _plain_terms(terms: Sequence[Term]) -> Iterator[Term]:
             yield replace(term, op="lacks", negated=False)
         elif term.op != "has" or term.property not in compared:
             yield term
+
+
+def _orders(word: Word) -> bool:
+    return bool(word.senses & _MEASURING) and word.senses.isdisjoint(MEASURED)
 
 
 def _replaced(notes: NoteSet, old: Term, new: Term) -> NoteSet:

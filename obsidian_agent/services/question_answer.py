@@ -66,8 +66,9 @@ def answer_question(question: Question, around: Surroundings) -> Answer:
     """Return the answer. Raise `ObsidianAgentError` if a note or folder is missing. May block."""
     query = _Query(question.notes, around)
     match question.query:
-        case NoteQuery(order):
+        case NoteQuery(order, limit):
             head, lines, sources = query.listed(order)
+            lines, sources = lines[:limit], sources[:limit]
         case PropertyQuery() as values:
             head, lines, sources = query.values(values)
         case TaskQuery() as tasks:
@@ -218,6 +219,11 @@ class _Query(Struct, frozen=True):
         counted, answer = having, ""
         if query.measure != "values":
             counted, answer = measured(having, query.measure)
+        if query.limit is not None:
+            having.sort(
+                key=lambda pair: sort_key(pair[1]) or (), reverse=query.measure == "highest"
+            )
+            counted = having[: query.limit]
         lines = [f"- {self._link(path)}: {value_text(value)}" for path, value in counted]
         sources = [path.text for path, _ in counted]
         if len(having) == 1 and query.measure == "values":

@@ -294,6 +294,47 @@ def test_the_first_line_states_the_query_and_the_result(
     assert answered.text.splitlines()[0] == first
 
 
+YARD = {
+    "Boats/Heron.md": "---\nowner: '[[Ines]]'\nbuilt: 1978\nlength_m: 9\n---\n",
+    "Boats/Puffin.md": "---\nowner: '[[Tom]]'\nbuilt: 1991\nlength_m: 6\n---\n",
+    "Jobs/Deck.md": "---\nboat: '[[Heron]]'\ndue_on: 2026-04-02\nfee: 700\nby: Marta\n---\n",
+    "Jobs/Mast.md": "---\nboat: '[[Heron]]'\ndue_on: 2026-02-20\nfee: 90\nby: Lewis\n---\n",
+    "Owners/Ines.md": "---\nemail: ines@example.org\n---\n",
+    "Owners/Tom.md": "---\nemail:\n---\n",
+    "Stores.md": "| Part | Qty |\n|---|---|\n| Nail | 350 |\n| Anode | 9 |\n",
+    "Ideas.md": "",
+}
+
+CLASSES = [
+    ("which jobs are due before May?", "2 notes in Jobs with due_on < 2026-05-01:"),
+    ("which jobs are overdue?", "1 note in Jobs with due_on < 2026-03-14:"),
+    ("jobs older than three weeks", "1 note in Jobs with due_on < 2026-02-21:"),
+    ("what do we have from Ines?", "1 note with owner [[Ines]]:"),
+    ("which notes have Ines as owner?", "1 note with owner [[Ines]]:"),
+    ("how many boats does Tom own?", "1 note in Boats with owner [[Tom]]:"),
+    ("what is the fee of Deck and when is its due_on?", "Fee and due_on of Deck:"),
+    ("which customers have no email?", "1 note without email in Owners (not used: “customers”):"),
+    ("Welche Boats haben built 1978 oder älter?", "1 note in Boats with built <= 1978:"),
+    (
+        "¿A qué notas de Boats no enlaza ninguna otra nota?",
+        "1 note in Boats that nothing links to:",
+    ),
+    ("which notes are completely empty?", "1 note that is empty without properties:"),
+    ("how much do the jobs cost?", "Total fee of notes in Jobs: 790"),
+    ("list the 2 longest boats", "Highest length_m of notes in Boats: 9"),
+]
+
+
+@pytest.mark.parametrize(("question", "first"), CLASSES)
+def test_each_kind_of_condition_is_read_from_the_names_of_the_vault(
+    question: str, first: str, make_vault: MakeVault
+) -> None:
+    desk = Desk(make_vault(YARD))
+    answered = answer(desk.planner, desk.request(question))
+    assert isinstance(answered, Answer), answered
+    assert answered.text.splitlines()[0] == first
+
+
 DENIED = [
     "which songs dont have a writer yet",
     "which songs havent got a writer",
