@@ -52,7 +52,8 @@ from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
 from obsidian_agent.providers.other_agent import is_agent
 from obsidian_agent.providers.prices import facts_of
-from obsidian_agent.services.offline_planner import WHICH, OfflinePlanner
+from obsidian_agent.services.joined import JoinedPart, Reader, read_in_turn
+from obsidian_agent.services.offline_planner import WHICH, OfflinePlanner, OfflineTurn
 from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.view import VaultView
 
@@ -149,8 +150,8 @@ class MenuPlanner(Struct, frozen=True, kw_only=True):
     def _without_model(self, request: PlanRequest, known: NeedsInput) -> PlanningResult:
         """Return the answer of a clear first candidate; the question if it changes something."""
         first = known.candidates[0]
-        recipe = next(one for one in self.offline.recipes() if one.name == first.recipe)
-        if recipe.answer is None:
+        recipe = next((one for one in self.offline.recipes() if one.name == first.recipe), None)
+        if recipe is None or recipe.answer is None:
             return known
         verdict = self.offline.turn(request).propose(recipe, first.values)
         return verdict if isinstance(verdict, Answer) else known
@@ -374,32 +375,33 @@ class _Turn(Struct):
 
     def _several(self, chosen: Sequence[MenuChoice]) -> PlanningResult:
         """Return one plan of several actions, each read against the result of those before it."""
-        offline = self.planner.offline
-        view = offline.view()
-        plans: list[ActionPlan] = []
-        parts: list[tuple[Recipe, Mapping[str, Any]]] = []
-        for choice in chosen:
-            turn = _over(offline, view).turn(self.request)
-            part = turn.propose(choice.recipe, choice.texts)
-            preview = turn.tried(part.plan) if isinstance(part, PlanReady) else None
-            if (
-                not isinstance(part, PlanReady)
-                or preview is None
-                or preview.errors
-                or preview.after is None
-            ):
-                # A question can be about one action only: the first that is unclear.
-                return self._one(choice)
-            plans.append(part.plan)
-            parts.append((choice.recipe, turn.values(choice.recipe, choice.texts)))
-            view = preview.after
-        return self.planner.doubted(self.request, join_plans(plans), *parts)
+
+        def reader(choice: MenuChoice) -> Reader:
+            def read(turn: OfflineTurn, _: Sequence[JoinedPart]) -> JoinedPart | None:
+                verdict = turn.propose(choice.recipe, choice.texts)
+                if not isinstance(verdict, PlanReady):
+                    return None
+                values = turn.values(choice.recipe, choice.texts)
+                return JoinedPart(recipe=choice.recipe, values=values, plan=verdict.plan)
+
+            return read
+
+        turn = self.planner.offline.turn(self.request)
+        parts = read_in_turn(turn, [reader(choice) for choice in chosen])
+        if len(parts) < len(chosen):
+            # A question can be about one action only: the first that is unclear.
+            return self._one(chosen[len(parts)])
+        plan = join_plans([part.plan for part in parts])
+        return self.planner.doubted(
+            self.request, plan, *((part.recipe, part.values) for part in parts)
+        )
 
 
 def _is_clear(candidates: Sequence[Candidate]) -> bool:
     """Return whether the first candidate has every value and no doubt."""
     return any(
-        candidate.values and not (candidate.missing or candidate.doubt) for candidate in candidates
+        (candidate.values or not candidate.recipe) and not (candidate.missing or candidate.doubt)
+        for candidate in candidates
     )
 
 
@@ -434,9 +436,8 @@ def _is_complete(candidate: Candidate) -> bool:
     """
     phrases = (guess.partition("“")[2].split() for guess in candidate.guesses)
     lacks = candidate.missing or candidate.unused or candidate.unknown
-    return (
-        bool(candidate.values) and not lacks and all(len(words) <= MAX_GUESSED for words in phrases)
-    )
+    is_read = candidate.values or not candidate.recipe
+    return bool(is_read) and not lacks and all(len(words) <= MAX_GUESSED for words in phrases)
 
 
 def _reading(candidate: Candidate) -> Any:
@@ -444,11 +445,6 @@ def _reading(candidate: Candidate) -> Any:
     if candidate.plan is not None:
         return json.dumps(candidate.plan.to_json(), sort_keys=True)
     return candidate.recipe, tuple(sorted(candidate.values.items()))
-
-
-def _over(planner: OfflinePlanner, view: VaultView) -> OfflinePlanner:
-    """Return the planner over another state of the vault."""
-    return replace(planner, view=lambda: view, _known=[], _menus=[])
 
 
 def _question(candidate: Candidate) -> NeedsInput:

@@ -154,6 +154,10 @@ class OfflinePlanner(Struct, frozen=True):
         self._known[:] = [around.names]
         return OfflineTurn(self, request, around, questions)
 
+    def over(self, view: VaultView) -> OfflinePlanner:
+        """Return the planner over another state of the vault."""
+        return replace(self, view=lambda: view, _known=[])
+
     def menu(self, recipes: Sequence[Recipe]) -> Menu:
         """Return the search menu over recipes, which is cached until they change."""
         if not self._menus or self._menus[0].recipes != recipes:
@@ -266,7 +270,7 @@ class OfflineTurn(Struct, frozen=True, dict=True):
             return None
         name, values = form_of(self.question)
         recipe = next(recipe for recipe in self.recipes if recipe.name == name)
-        candidate = self._candidate(recipe, values)
+        candidate = self.candidate(recipe, values)
         return None if candidate.missing else candidate
 
     @property
@@ -349,14 +353,27 @@ class OfflineTurn(Struct, frozen=True, dict=True):
 
     @cached_property
     def ranked(self) -> Sequence[tuple[Candidate, RecipeSuggestion | None]]:
-        """The candidates, each with the suggestion behind it; `None` for a reading."""
+        """The candidates, each with the suggestion behind it.
+
+        It is `None` for a reading, and for a plan of several orders, which has no recipe either.
+        """
+        if self._readings or self.questions:
+            return self.single
+        # Lazy: a sentence written like an example is one action.
+        from obsidian_agent.services.joined import with_joined
+
+        return with_joined(self, self._menu.common)[:MAX_SUGGESTIONS]
+
+    @cached_property
+    def single(self) -> Sequence[tuple[Candidate, RecipeSuggestion | None]]:
+        """The candidates that are one action."""
         if self._readings:
             readings = self._readings[:MAX_SUGGESTIONS]
-            return [(self._candidate(one.recipe, one.values), None) for one in readings]
+            return [(self.candidate(one.recipe, one.values), None) for one in readings]
         ranked: list[tuple[Candidate, RecipeSuggestion | None]] = []
         titles: set[str] = set()
         for suggestion in self._menu.likely(self._nearest):
-            candidate = self._candidate(suggestion.recipe, suggestion.values, suggestion)
+            candidate = self.candidate(suggestion.recipe, suggestion.values, suggestion)
             if candidate.title in titles and not candidate.missing:
                 continue
             titles.add(candidate.title)
@@ -423,21 +440,21 @@ class OfflineTurn(Struct, frozen=True, dict=True):
                     new = Term(kind, other.value)
                     terms = tuple(new if one is term else one for one in described.terms)
                     values = {**suggestion.values, name: NoteSet(terms)}
-                    yield self._candidate(suggestion.recipe, values, suggestion)
+                    yield self.candidate(suggestion.recipe, values, suggestion)
 
     def _with_one_text(self, suggestion: RecipeSuggestion) -> Iterator[Candidate]:
         """Yield the candidate with the whole text of one whose text is read as several items."""
         if suggestion.values.get(ITEMS) == "lines" and "text" in suggestion.guesses:
             values = {key: value for key, value in suggestion.values.items() if key != ITEMS}
             values["text"] = suggestion.guesses["text"]
-            yield self._candidate(suggestion.recipe, values, suggestion)
+            yield self.candidate(suggestion.recipe, values, suggestion)
 
     def _with_every_note(self, suggestion: RecipeSuggestion) -> Iterator[Candidate]:
         """Yield the candidate for all notes of one that takes the open note without a word."""
         name = suggestion.assumed or ""
         if name and suggestion.recipe.inputs[name].optional:
             values = {key: value for key, value in suggestion.values.items() if key != name}
-            yield self._candidate(suggestion.recipe, values, suggestion)
+            yield self.candidate(suggestion.recipe, values, suggestion)
 
     def _with_fewer_terms(self, suggestion: RecipeSuggestion) -> Iterator[Candidate]:
         """Yield the candidate of a suggestion without the conditions that no note meets."""
@@ -447,7 +464,7 @@ class OfflineTurn(Struct, frozen=True, dict=True):
             fewer = self._largest_met(described)
             if fewer is not None:
                 values = {**suggestion.values, name: fewer}
-                other = self._candidate(suggestion.recipe, values, suggestion)
+                other = self.candidate(suggestion.recipe, values, suggestion)
                 count = self._count(fewer)
                 doubt = f"No note matches: {described.text()}. {count} match: {fewer.text()}."
                 yield replace(other, doubts=(doubt, *other.doubts))
@@ -535,11 +552,11 @@ class OfflineTurn(Struct, frozen=True, dict=True):
             names = ", ".join(recipe.inputs[name].description.lower() for name in missing)
             return NeedsInput(
                 f"{recipe.title}: missing {names}.",
-                (self._candidate(recipe, values),),
+                (self.candidate(recipe, values),),
                 missing,
             )
         if self.around.active_file is None and ACTIVE in (recipe.defaults | dict(values)).values():
-            return NeedsInput(NO_ACTIVE_FILE, (self._candidate(recipe, values),))
+            return NeedsInput(NO_ACTIVE_FILE, (self.candidate(recipe, values),))
         if recipe.answer is None and not (doubted or certain):
             for described in values.values():
                 if isinstance(described, NoteSet) and self._count(described) == 0:
@@ -557,7 +574,7 @@ class OfflineTurn(Struct, frozen=True, dict=True):
                 certain=not doubted,
             )
             if sentences:
-                candidate = replace(self._candidate(recipe, values), doubts=sentences)
+                candidate = replace(self.candidate(recipe, values), doubts=sentences)
                 return NeedsInput(f"Is this what you mean? {candidate.doubt}", (candidate,))
         if plan is not None:
             return PlanReady(plan, preview=preview)
@@ -576,7 +593,7 @@ class OfflineTurn(Struct, frozen=True, dict=True):
         except ObsidianAgentError as error:
             return TurnFailed(error.problem())
 
-    def _candidate(
+    def candidate(
         self,
         recipe: Recipe,
         values: Mapping[str, Any],

@@ -431,8 +431,14 @@ class Candidates(Modal[PickedCandidate]):
         if action == "choose" and self.rows:
             return self._empty_gap is None or self._empty_gap is not self.focused
         if action == "change":
-            return is_typing == bool(parameters[0])
+            return is_typing == bool(parameters[0]) and self._has_form
         return not (is_typing and action == "pick")
+
+    @property
+    def _has_form(self) -> bool:
+        """False for a plan of several actions, or of a model."""
+        candidate = self.row.candidate if self.rows else None
+        return candidate is None or bool(candidate.recipe or candidate.missing)
 
     @property
     def _empty_gap(self) -> Gap | None:

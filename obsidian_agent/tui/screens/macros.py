@@ -373,7 +373,8 @@ def _is_only_reading(event: NeedsInput | ActionsOffered) -> bool:
         return False
     (only,) = event.candidates
     is_partial = only.missing or only.unused or only.unknown or only.news
-    return not (is_partial or only.doubts or only.fails)
+    # Several orders have no form that could change their values afterwards.
+    return bool(only.recipe) and not (is_partial or only.doubts or only.fails)
 
 
 def _remark(event: NeedsInput) -> str:
