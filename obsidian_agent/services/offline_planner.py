@@ -146,7 +146,12 @@ class OfflinePlanner(Struct, frozen=True):
         recipe = next((recipe for recipe in self.recipes() if recipe.name == chosen.recipe), None)
         if recipe is not None:
             return self.turn(request).propose(recipe, {**chosen.values, **request.params})
-        return PlanReady(chosen.plan, agent=chosen.agent) if chosen.plan is not None else verdict
+        if chosen.plan is None:
+            return verdict
+        if request.params:
+            message = f"“{chosen.title}” has no inputs: say its values in the message."
+            return TurnFailed(Problem("ARGUMENT_INVALID", message))
+        return PlanReady(chosen.plan, agent=chosen.agent)
 
     def turn(self, request: PlanRequest, *, questions: bool = False) -> OfflineTurn:
         """Return the turn of a sentence over the vault as it is now. May block."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.agent.events import Candidate, NeedsInput, PlanReady
+from obsidian_agent.agent.events import Candidate, NeedsInput, PlanReady, TurnFailed
 from obsidian_agent.offline.clauses import divisions
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.sentence import Sentence
@@ -79,6 +79,9 @@ def test_two_orders_are_one_plan(desk: Desk, message: str, expected: dict[str, s
     picked = desk.decide(message, pick=1)
     assert isinstance(picked, PlanReady)
     assert picked.plan == joined.plan
+    refused = desk.decide(message, pick=1, folder="House")
+    assert isinstance(refused, TurnFailed)
+    assert "has no inputs" in refused.problem.message
 
 
 def test_a_number_stands_for_as_many_notes_of_the_order_before(desk: Desk) -> None:
