@@ -108,7 +108,7 @@ _RELATING: Final = frozenset({"under", "in", "from", "with", "on"})
 _CHANGED: Final = frozenset({"chang", "edit"})
 _LIMITING: Final = frozenset({"befor", "sinc", "fewer", "least", "week", "month", "year"})
 """The senses of words that limit notes, if they have no place."""
-_NO_VALUES: Final = frozenset({"task", "note", "befor", "sinc"})
+_NO_VALUES: Final = frozenset({"task", "note", "befor", "sinc", "more", "most", "fewer"})
 _WHOLLY: Final = frozenset({"done", "all", "sum"})
 """The senses of words before “empty” that exclude notes with properties: “completely”."""
 _DATE: Final = unicode_expression(r"\d{4}-\d{2}-\d{2}.*")
@@ -853,9 +853,10 @@ class _Reading:
         for match in owners:
             if match.negated or match.bound or match.new:
                 continue
-            is_kind = owners[1:] and self.around.names.find(f"{match.text}s", *_GROUPS)
-            if is_kind and match is owners[0]:
-                continue  # “which boat has the highest berth fee”
+            is_group = bool(self.around.names.find(f"{match.text}s", *_GROUPS))
+            is_measured = bool(owners[1:] or self.senses & _MEASURING)
+            if is_group and is_measured and match is owners[0]:
+                continue  # “which boat has the highest berth fee”, “which boat is the oldest”
             if bound & {name.value for name in match.names}:
                 continue
             cue = self.parsed.cue(match.start)
@@ -1069,7 +1070,8 @@ class _Reading:
 
     def _days(self) -> DayQuery | None:
         """Return the days of the notes, or of those that mention a note, if “when” is asked."""
-        if "when" not in self.senses:
+        is_next = any("next" in word.senses for word in self.free) and bool(self.notes.terms)
+        if "when" not in self.senses and not is_next:
             return None
         path, is_last = _only_note(self.notes), "recently" in self.senses
         if path is None:

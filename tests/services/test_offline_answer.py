@@ -322,6 +322,8 @@ CLASSES = [
     ("which notes are completely empty?", "1 note that is empty without properties:"),
     ("how much do the jobs cost?", "Total fee of notes in Jobs: 790"),
     ("list the 2 longest boats", "Highest length_m of notes in Boats: 9"),
+    ("which boat is the oldest?", "Lowest built of notes in Boats: 1978"),
+    ("what is the next job?", "Next date of notes in Jobs: 2026-04-02"),
 ]
 
 
