@@ -97,6 +97,8 @@ _GIVE_TERMS: Final[Terms] = {"set": 1, "add": 1}
 _MOVE_TERMS: Final[Terms] = {"move": 1}
 _BECOME_TERMS: Final[Terms] = {"set": 1, "chang": 1, "renam": 1}
 """The terms of the verb of a statement: “gets the tag X”, “should be in X”, “should be X”."""
+_WHERE: Final = frozenset({"in", "to", "from"})
+"""The senses of words beside a place."""
 _NEEDED: Final[Mapping[str, frozenset[str]]] = {
     "vault.postponeTasks": frozenset({"task", "overdue", "all"}),
     "vault.renameProperty": frozenset({"renam", "nam", "name", "call", "property"}),
@@ -243,13 +245,14 @@ class Menu:
 
         The first verb weighs more, and the words of later clauses weigh less.
         """
-        # “In the folder X” tells where, and names no action.
+        # “In the folder X” tells where, and names no action, unless it is asked what is there.
+        is_order = not parsed.asks or any("could" in word.senses for word in parsed.tokens)
         labels = [
             word
             for word in parsed.tokens
-            if "folder" in word.senses and not parsed.asks
+            if "folder" in word.senses and is_order
             for match in parsed.labelled_by(word)
-            if (cue := parsed.cue(min(word.start, match.start))) is not None and cue.is_small
+            if _is_place(parsed, min(word.start, match.start), max(word.end, match.end))
         ]
         # “Daily note” names a template, and also what to make.
         folder = parsed.around.context.notes.templates or "Templates"
@@ -346,6 +349,14 @@ def _is_asked_for(parsed: Sentence, recipe: Recipe) -> bool:
     return not is_which and any(
         verb in word.senses and not is_within(word, parsed.names) for word in parsed.tokens
     )
+
+
+def _is_place(parsed: Sentence, start: int, end: int) -> bool:
+    """Return True for a name that tells where, by the word before it or the particle behind it."""
+    before, after = parsed.cue(start), parsed.after(end)
+    if before is not None and (before.is_small or before.senses & _WHERE):
+        return True
+    return after is not None and after.start == end and bool(after.senses & _WHERE)
 
 
 def _stated(parsed: Sentence, verb: Word) -> Terms:

@@ -1,14 +1,16 @@
 """Words in any language: their stems, and the words of the menu that they mean.
 
-The meanings are those of `vocabulary.json`. A word also means what its parts mean: “Begriffsnotiz”
-is a note, and “leg … an” is “anlegen”. A word that is not another one may be a misspelled one.
+The meanings are those of `vocabulary.json`: an entry of it is the beginning of words, or one whole
+word if it ends with a full stop. A word also means what its parts mean: “Begriffsnotiz” is a note,
+“leg … an” is “anlegen”, and “ponlo” is “pon”. A word that is not another one may be a misspelled
+one.
 """
 
 from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from typing import Final
@@ -81,6 +83,14 @@ _MIN_PREFIX: Final = 4
 """Characters of an entry that may be the beginning of a word."""
 _MIN_HEAD: Final = 5
 """Characters of an entry that may be the end of a compound."""
+_WHOLE: Final = "."
+"""The end of an entry that is a whole word: “rest.” is no beginning of “restaurant”."""
+_ACCENT: Final = unicode_expression(r"\p{M}")
+_UNDECOMPOSED: Final = str.maketrans("łøđ", "lod")
+"""The letters with a stroke, which Unicode does not decompose."""
+_PRONOUN: Final = expression(r"(?:[mts]e|l[aeo]s?|n?os|[mtcvs]i|l[ih]|gli|ne|lhes?)\Z")
+"""A Spanish, Italian or Portuguese pronoun at the end of a verb: “ponlo”, “mettilo”."""
+_MAX_PRONOUNS: Final = 2
 _MAX_PARTICLE: Final = 5
 """Characters of a particle at the end of a clause that belongs to its verb."""
 _SIMILARITY: Final = 80
@@ -132,6 +142,16 @@ def stem(word: str) -> str:
     return bare.removesuffix("e") if len(bare) > 4 else bare
 
 
+_ACTIONS: Final = frozenset(
+    map(
+        stem,
+        "add change copy create delete find insert list make mark merge move new postpone put "
+        "remove rename replace set show sort split turn".split(),
+    )
+)
+"""The meanings of verbs that an order begins with."""
+
+
 def words(text: str) -> list[str]:
     """Return the stems of the words of a text, in lower case."""
     return [stem(match[0]) for match in WORD.finditer(text)]
@@ -140,20 +160,38 @@ def words(text: str) -> list[str]:
 def folded(word: str) -> str:
     """Return a word in lower case without accents."""
     decomposed = unicodedata.normalize("NFKD", word.casefold().replace("’", "'"))
-    plain = "".join(char for char in decomposed if not unicodedata.combining(char))
-    return unicodedata.normalize("NFC", plain)
+    return unicodedata.normalize("NFC", _ACCENT.sub("", decomposed)).translate(_UNDECOMPOSED)
 
 
 @cache
 def vocabulary() -> dict[str, frozenset[str]]:
     """Return the menu's words by the synonyms in `vocabulary.json`."""
+    return _entries(whole=True)
+
+
+@cache
+def _beginnings() -> dict[str, frozenset[str]]:
+    """Return the menu's words by the synonyms that are also beginnings of words."""
+    return _entries(whole=False)
+
+
+def _entries(*, whole: bool) -> dict[str, frozenset[str]]:
+    known: dict[str, frozenset[str]] = {}
+    for head, others in _listed().items():
+        heads = frozenset({head})
+        for other in others:
+            if whole or not other.endswith(_WHOLE):
+                word = other.removesuffix(_WHOLE)
+                known[word] = known.get(word, heads) | heads
+    return known
+
+
+@cache
+def _listed() -> dict[str, list[str]]:
+    """Return the entries of `vocabulary.json` by the stem of the menu's word."""
     file = resources.files("obsidian_agent.offline").joinpath("vocabulary.json")
     listed: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
-    known: dict[str, set[str]] = {}
-    for head, others in listed.items():
-        for other in others.split():
-            known.setdefault(folded(other), set()).add(stem(head))
-    return {word: frozenset(heads) for word, heads in known.items()}
+    return {stem(head): folded(others).split() for head, others in listed.items()}
 
 
 @lru_cache(maxsize=2048)
@@ -161,7 +199,8 @@ def meanings(word: str) -> frozenset[str]:
     """Return the stems of the menu's words that a word of the vocabulary means.
 
     These are the words of the longest entry that the word begins with, and of one that it ends
-    with. Short entries, and function words, must be equal to the word.
+    with. Short entries, and function words, must be equal to the word, or to a verb without the
+    pronouns behind it.
     """
     plain, known = folded(word), vocabulary()
     for part in (plain, stem(plain)):
@@ -172,12 +211,23 @@ def meanings(word: str) -> frozenset[str]:
         last, length = _heads(plain[start:], _MIN_HEAD)
         if len(plain) - start - length < 3:
             return first | last
-    return first
+    return first or _without_pronouns(plain)
+
+
+def _without_pronouns(plain: str) -> frozenset[str]:
+    """Return the actions that a verb means without the pronouns behind it: “ponles”."""
+    for _ in range(_MAX_PRONOUNS):
+        plain, count = _PRONOUN.subn("", plain)
+        if not count:
+            break
+        if heads := vocabulary().get(plain, frozenset()) & _ACTIONS:
+            return heads
+    return frozenset()
 
 
 def _heads(plain: str, shortest: int) -> tuple[frozenset[str], int]:
     """Return the meaning of the longest entry that a word begins with, and its length."""
-    known = vocabulary()
+    known = _beginnings()
     shortest -= not plain[:1].isascii()  # such entries are stems: “тег”
     for size in range(min(len(plain), _MAX_ENTRY), shortest - 1, -1):
         if heads := known.get(plain[:size], frozenset()) - FUNCTION_WORDS:
@@ -298,14 +348,23 @@ def _similar(word: str, common: frozenset[str]) -> frozenset[str]:
         return frozenset({str(best[0])})
     if len(word) <= _MIN_PREFIX:
         return frozenset()  # “bank” is not “blank”
-    # A word that excludes is never guessed: “want” is not “wasn't”.
-    known = [
+    best = process.extractOne(
+        folded(word), _guessable(), scorer=fuzz.ratio, score_cutoff=_SIMILARITY + 5
+    )
+    return meanings(str(best[0])) - FUNCTION_WORDS if best else frozenset()
+
+
+@cache
+def _guessable() -> Sequence[str]:
+    """Return the entries that a misspelled word may be.
+
+    A word that excludes is never guessed: “want” is not “wasn't”.
+    """
+    return [
         entry
-        for entry, senses in vocabulary().items()
+        for entry, senses in _beginnings().items()
         if len(entry) > _MIN_PREFIX and NOT not in senses
     ]
-    best = process.extractOne(folded(word), known, scorer=fuzz.ratio, score_cutoff=_SIMILARITY + 5)
-    return meanings(str(best[0])) - FUNCTION_WORDS if best else frozenset()
 
 
 def is_pasted(message: str) -> bool:

@@ -168,6 +168,12 @@ def test_the_vocabulary_leads_to_words_of_the_menu_only() -> None:
         ("štítek", "tag"),
         ("переименуй", "renam"),
         ("directories", "folder"),
+        ("ponles", "set"),
+        ("aggiungilo", "add"),
+        ("llévatelo", "move"),
+        ("tabelce", "tabl"),
+        ("załóż", "creat"),
+        ("資料夾", "folder"),
     ],
 )
 def test_other_languages_and_forms_of_a_word_mean_one_of_the_menu(word: str, meant: str) -> None:
@@ -176,6 +182,7 @@ def test_other_languages_and_forms_of_a_word_mean_one_of_the_menu(word: str, mea
 
 def test_what_is_in_no_vocabulary_means_nothing() -> None:
     assert not meanings("sourdough")
+    assert not any(map(meanings, ("restaurant", "norte", "Verein", "castle", "reunión")))
     assert not meanings("")
     assert [token.text for token in tokens("把笔记移到")] == ["把", "笔记", "移到"]
 
