@@ -142,19 +142,17 @@ def stem(word: str) -> str:
     return bare.removesuffix("e") if len(bare) > 4 else bare
 
 
-_ACTIONS: Final = frozenset(
-    map(
-        stem,
-        "add change copy create delete find insert list make mark merge move new postpone put "
-        "remove rename replace set show sort split turn".split(),
-    )
-)
-"""The meanings of verbs that an order begins with."""
-
-
 def words(text: str) -> list[str]:
     """Return the stems of the words of a text, in lower case."""
     return [stem(match[0]) for match in WORD.finditer(text)]
+
+
+_VERBS: Final = (
+    "add change copy create delete find insert list make mark merge move new postpone put remove "
+    "rename replace set show sort split turn"
+)
+_ACTIONS: Final = frozenset(words(_VERBS))
+"""The meanings of verbs that an order begins with."""
 
 
 def folded(word: str) -> str:
