@@ -85,7 +85,8 @@ _MIN_HEAD: Final = 5
 """Characters of an entry that may be the end of a compound."""
 _WHOLE: Final = "."
 """The end of an entry that is a whole word: “rest.” is no beginning of “restaurant”."""
-_ACCENT: Final = unicode_expression(r"\p{M}")
+_ACCENT: Final = expression("[\u0300-\u036f\u0483-\u0487\u3099\u309a]")
+"""An accent, also one of kana, behind its letter."""
 _UNDECOMPOSED: Final = str.maketrans("łøđ", "lod")
 """The letters with a stroke, which Unicode does not decompose."""
 _PRONOUN: Final = expression(r"(?:[mts]e|l[aeo]s?|n?os|[mtcvs]i|l[ih]|gli|ne|lhes?)\Z")
@@ -147,11 +148,11 @@ def words(text: str) -> list[str]:
     return [stem(match[0]) for match in WORD.finditer(text)]
 
 
-_VERBS: Final = (
+_ACTION_WORDS: Final = (
     "add change copy create delete find insert list make mark merge move new postpone put remove "
     "rename replace set show sort split turn"
 )
-_ACTIONS: Final = frozenset(words(_VERBS))
+_ACTIONS: Final = frozenset(map(stem, _ACTION_WORDS.split()))
 """The meanings of verbs that an order begins with."""
 
 
