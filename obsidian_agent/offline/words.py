@@ -85,6 +85,12 @@ _MIN_HEAD: Final = 5
 """Characters of an entry that may be the end of a compound."""
 _WHOLE: Final = "."
 """The end of an entry that is a whole word: “rest.” is no beginning of “restaurant”."""
+_ACTION: Final = (
+    "add chang copy creat delet find insert list make mark merg move new postpon put remov renam "
+    "replac set show sort split turn"
+)
+_ACTIONS: Final = frozenset(_ACTION.split())
+"""The stems of verbs that an order begins with."""
 _ACCENT: Final = expression("[\u0300-\u036f\u0483-\u0487\u3099\u309a]")
 """An accent, also one of kana, behind its letter."""
 _UNDECOMPOSED: Final = str.maketrans("łøđ", "lod")
@@ -146,14 +152,6 @@ def stem(word: str) -> str:
 def words(text: str) -> list[str]:
     """Return the stems of the words of a text, in lower case."""
     return [stem(match[0]) for match in WORD.finditer(text)]
-
-
-_ACTION_WORDS: Final = (
-    "add change copy create delete find insert list make mark merge move new postpone put remove "
-    "rename replace set show sort split turn"
-)
-_ACTIONS: Final = frozenset(map(stem, _ACTION_WORDS.split()))
-"""The meanings of verbs that an order begins with."""
 
 
 def folded(word: str) -> str:
