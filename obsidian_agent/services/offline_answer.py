@@ -155,7 +155,10 @@ def answer(planner: OfflinePlanner, request: PlanRequest) -> PlanningResult:
 
     if row := from_table(turn.around, request.message):
         return row
-    return _from_readings(turn) or _covered(turn, question) or verdict
+    reading = _from_readings(turn)
+    # A form that finds nothing says less than a question of which one word is not used.
+    is_best = reading is not None and bool(reading.sources or question is None)
+    return (reading if is_best else None) or _covered(turn, question) or reading or verdict
 
 
 def _covered(turn: OfflineTurn, question: Question | None) -> Answer | None:
