@@ -801,7 +801,10 @@ class Filling:
             if folder is None or cue is None or "in" not in cue.senses:
                 continue
             path = f"{folder.of_kinds('folder')[0].value}/{phrase.text}"
-            self.values[spec.name] = read(spec, path, self.parsed.around)
+            try:
+                self.values[spec.name] = read(spec, path, self.parsed.around)
+            except InvalidValue:  # “#idea in Projects”
+                return
             self.guesses[spec.name] = self._stretch(phrase.start, folder.end)
             self._use(self.guesses[spec.name])
             return

@@ -104,6 +104,7 @@ def test_a_folder_that_does_not_hold_the_named_note_is_for_something_else(
         "",
         "?",
         "why is the sky blue",
+        "list all notes tagged #idea in Projects",
         "把計画移到日记",
         "Přesuň Überblick do Bilder",
         "\x00 ${x} [[",
