@@ -825,8 +825,9 @@ class Filling:
             self.values["property"] = owner
             self.values["value"] = read(inputs["value"], new.text, around, named, known=True)
             self._use(new)
-            number = self._names.index(old)
-            self._names[number] = replace(old, names=old.of_kinds("value"), bound=True)
+            if old in self._names:  # it may be in the one that is used
+                number = self._names.index(old)
+                self._names[number] = replace(old, names=old.of_kinds("value"), bound=True)
             return
 
     def _guess(self) -> None:
