@@ -76,6 +76,8 @@ _LAST_AND: Final = unicode_expression(
 _MAX_ITEM_WORDS: Final = 4
 _OF_SECTIONS: Final = frozenset({"list", "section", "heading"})
 """Senses of the nouns behind the name of a heading: “the to-do list”."""
+_OF_TEXTS: Final = frozenset({"list", "text"})
+"""The nouns that introduce an optional text in any language."""
 _OF_LISTS: Final = frozenset({"list", "bullet"})
 _SEVERAL: Final = ("list", "names")
 _KIND_CUES: Final[Mapping[str, frozenset[str]]] = {
@@ -833,7 +835,9 @@ class Filling:
     def _guess(self) -> None:
         """Fill the empty inputs with phrases, and remember them in `guesses`."""
         for spec in self._open:
-            for literal in (True, False):
+            is_plain = spec.needed or spec.kind in ("heading", "tags")
+            is_plain = is_plain or bool(self._cues_of(spec) & _OF_TEXTS)
+            for literal in (True, False) if is_plain else (True,):
                 if any(
                     self._accept(spec, part) for part in self._phrases_of(spec, literal=literal)
                 ):
