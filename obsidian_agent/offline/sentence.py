@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, cached_property
-from itertools import pairwise, product, starmap
+from itertools import filterfalse, pairwise, product, starmap
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -310,16 +310,23 @@ class Sentence(Struct, frozen=True, dict=True):
         matches += (
             match
             for match in names_in(self.bare, names, self.common)
-            if not (match.text.isdecimal() and self._or_more(match))
+            if not ((match.text.isdecimal() and self._or_more(match)) or self._is_unit(match))
         )
         others = (*_new(self.bare, names), *self._daily_notes(), *self._labelled())
         for match in (*others, *_numbered(self.bare, names)):
             if not any(match.start < other.end and other.start < match.end for other in matches):
                 matches.append(match)
-        for match in self._misspelled(matches):
+        for match in filterfalse(self._is_unit, list(self._misspelled(matches))):
             matches = [one for one in matches if not is_within(one, [match])] + [match]
         matches += self._partial(matches)
         return tuple(sorted(matches, key=lambda match: match.start))
+
+    def _is_unit(self, match: NameMatch) -> bool:
+        """Return True for “year” in “this year”, also if notes have such a property."""
+        before = [word for word in tokens(self.bare[:MAX_READ]) if word.end <= match.start][-1:]
+        is_beside = bool(before) and self.bare[before[0].end : match.start].isspace()
+        is_relative = is_beside and bool(before[0].senses & {"thi", "next", "recently"})
+        return is_relative and stem(match.text) in _UNITS and not match.of_kinds("note", "folder")
 
     def _misspelled(self, known: Sequence[NameMatch]) -> Iterator[NameMatch]:
         """Yield the words that are like only one name: “Kitchen renovtion”, longest first."""
