@@ -152,7 +152,7 @@ async def test_only_the_sentence_and_the_kinds_of_its_names_are_sent_behind_a_co
 ) -> None:
     server.play(choice({"action": "move", "notes": {"note": ["Garden"]}, "folder": "Archive"}))
     await desk.say("Could you perhaps get Garden into Archive")
-    await desk.say("I would like Boat over in Archive")
+    await desk.say("I would like Boat somehow in Archive")
     first, second = (request.body for request in server.requests)
     assert first["messages"][0] == second["messages"][0], "services keep it ready"
     assert first["format"] == second["format"]
@@ -369,10 +369,10 @@ async def test_a_bad_model_name_is_told(
 
 async def test_what_would_be_sent_can_be_read_before(desk: Desk, server: LlmServer) -> None:
     shown = await preview_request(
-        model_turns(desk.session), Conversation(), "I would like Boat over in Archive"
+        model_turns(desk.session), Conversation(), "I would like Boat somehow in Archive"
     )
     server.play(choice({"action": "list-tags"}))
-    await desk.say("I would like Boat over in Archive")
+    await desk.say("I would like Boat somehow in Archive")
     for message in server.requests[0].body["messages"]:
         assert message["content"] in shown.text
     assert (

@@ -182,11 +182,11 @@ async def test_a_sentence_comes_back_into_the_box_when_no_action_is_chosen(
     tmp_path: Path,
 ) -> None:
     async with real(tmp_path) as app:
-        await app.send("please move Soup over to Cellar")
+        await app.send("please move Soup somehow to Cellar")
         await app.on_top(Candidates)
         await app.press("escape")
         await app.settle()
-        assert app.prompt.text == "please move Soup over to Cellar"
+        assert app.prompt.text == "please move Soup somehow to Cellar"
         assert "You chose no action" in app.screen()
 
 
@@ -232,7 +232,7 @@ async def test_values_of_a_candidate_that_lacks_nothing_can_still_be_changed(
     tmp_path: Path,
 ) -> None:
     async with real(tmp_path) as app:
-        await app.send("please move Soup over to Cellar")
+        await app.send("please move Soup somehow to Cellar")
         await app.on_top(Candidates)
         titles = app.app.screen.titles  # type: ignore[attr-defined]
         assert titles[0] == "Move Soup to Cellar"

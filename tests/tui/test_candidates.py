@@ -77,7 +77,7 @@ async def test_a_name_that_the_vault_does_not_have_is_chosen_from_similar_ones(
 
 async def test_all_actions_keep_the_sentence(tmp_path: Path) -> None:
     async with real(tmp_path) as app:
-        await choosing(app, "please move Soup over to Cellar")
+        await choosing(app, "please move Soup somehow to Cellar")
         await app.press("f2")
         await app.on_top(Actions)
         await app.press("escape")
@@ -103,7 +103,7 @@ async def test_the_only_reading_is_previewed_at_once(tmp_path: Path) -> None:
 
 async def test_a_comment_on_the_plan_changes_a_value_of_its_action(tmp_path: Path) -> None:
     async with real(tmp_path) as app:
-        for sentence in ("please move Soup over to Cellar", "move Soup to Cellar"):
+        for sentence in ("please move Soup somehow to Cellar", "move Soup to Cellar"):
             await app.send(sentence)
             if isinstance(app.app.screen, Candidates):
                 app.wait_out_grace()
@@ -121,7 +121,7 @@ async def test_a_comment_on_the_plan_changes_a_value_of_its_action(tmp_path: Pat
 
 async def test_letters_and_digits_choose_only_outside_a_gap(tmp_path: Path) -> None:
     async with real(tmp_path) as app:
-        screen = await choosing(app, "please move Soup over to Cellar")
+        screen = await choosing(app, "please move Soup somehow to Cellar")
         await app.press("1")
         await app.settle()
         assert "Move Soup to Cellar" in app.plan_head()
