@@ -8,6 +8,7 @@ missing, and so does the only unused phrase. The other names and conditions desc
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from itertools import dropwhile, pairwise, takewhile
 from typing import Any, Final
@@ -76,6 +77,14 @@ _LAST_AND: Final = unicode_expression(
 _MAX_ITEM_WORDS: Final = 4
 _OF_SECTIONS: Final = frozenset({"list", "section", "heading"})
 """Senses of the nouns behind the name of a heading: “the to-do list”."""
+_LISTED_OWN: Final = (
+    "own separate eigene eigenen eigenes propre propia propio propria proprio própria próprio "
+    "eigen własną vlastní отдельную"
+)
+_OWN: Final = frozenset(_LISTED_OWN.split())
+"""The words before “note” that name none: “into its own note”."""
+_MAX_HEADING: Final = 12
+"""Words of a heading that a sentence may name."""
 _OF_TEXTS: Final = frozenset({"list", "text"})
 """The nouns that introduce an optional text in any language."""
 _OF_LISTS: Final = frozenset({"list", "bullet"})
@@ -437,7 +446,8 @@ class Filling:
             if name in self.values or not isinstance(text, str):
                 continue
             if spec.kind == "newNote":
-                self.values[name] = read(spec, text, self.parsed.around)
+                with suppress(InvalidValue):  # “Why: A/B?”
+                    self.values[name] = read(spec, text.replace("/", "-"), self.parsed.around)
             elif spec.kind == "folder" and "/" not in str(self.values.get("path")):
                 path = self.parsed.around.active_file if text == ACTIVE else text
                 self.values[name] = (path or "").rpartition("/")[0]
@@ -765,18 +775,15 @@ class Filling:
 
     def _take_heading(self) -> None:
         """Fill the heading that the only note has: “the questions in Garage”."""
-        spec, words_of = self.recipe.inputs.get("heading"), self.parsed.words_of
+        spec = self.recipe.inputs.get("heading")
         if spec is None or spec.kind != "heading" or not (spec.optional or spec.of):
             return
         is_daily = "util.periodNote" in self.recipe.tools
         note = self.parsed.daily_note if is_daily else self.parsed.only_note
         known = {tuple(words(one)): one for one in headings(note, self.parsed.around) if words(one)}
         quoted = [(quote, tuple(words(quote.text))) for quote in self._texts]
-        spoken = [
-            (self._stretch(run[0].start, run[-1].end), tuple(stem(one.text) for one in run))
-            for run in words_of(max(map(len, known), default=0))
-            if self.parsed.between(0, run[0].start)[-1:] and self._cue_is_place(run[0])
-        ]
+        lengths = sorted({len(one) for one in known if len(one) <= _MAX_HEADING}, reverse=True)
+        spoken = self._behind_place(lengths) if lengths else ()
         for part, run in (*(quoted if len(quoted) > 1 else ()), *spoken):
             if run in known and not any(_overlaps(part, [one]) for one in self.parsed.names):
                 after = self.parsed.after(part.end)
@@ -786,9 +793,18 @@ class Filling:
                 self.is_known = True
                 return
 
-    def _cue_is_place(self, word: Word) -> bool:
-        cue = self.parsed.cue(word.start)
-        return cue is not None and bool(cue.senses & (_OF_NAMES | {"at"}))
+    def _behind_place(self, lengths: Sequence[int]) -> Iterator[tuple[Stretch, tuple[str, ...]]]:
+        """Yield the runs of words behind “in”, “to” and the like, with their stems."""
+        tokens, starts = self.parsed.tokens, list[int]()
+        for number, word in enumerate(self.parsed.tokens):
+            cue = self.parsed.cue(word.start)
+            starts += [number] if cue is not None and cue.senses & (_OF_NAMES | {"at"}) else []
+        for size in lengths:
+            for start in (one for one in starts if one + size <= len(tokens)):
+                run = tokens[start : start + size]
+                if not self._is_apart(run[0], run[-1]):
+                    part = self._stretch(run[0].start, run[-1].end)
+                    yield part, tuple(stem(one.text) for one in run)
 
     def _take_place(self) -> None:
         """Use the folder right behind the name of a new note, if no input takes it."""
@@ -927,7 +943,7 @@ class Filling:
         # “New task: …” makes no note called “task”.
         is_lower = all(map(self._is_lower, inside))
         is_noun = spec.kind == "newNote" and len(inside) == 1 and is_lower
-        is_noun = is_noun and bool(inside[0].senses & NO_NOTES)
+        is_noun = is_noun and bool(inside[0].senses & NO_NOTES or inside[0].text in _OWN)
         # Nor is one the value: “in the note Dacha”.
         is_label = bool(content) and any(self._labelled_by(content[-1])) and is_lower
         is_label = is_label and all(word.senses & NOUNS.keys() for word in content)

@@ -323,10 +323,11 @@ class Sentence(Struct, frozen=True, dict=True):
 
     def _is_unit(self, match: NameMatch) -> bool:
         """Return True for “year” in “this year”, also if notes have such a property."""
+        if stem(match.text) not in _UNITS or match.of_kinds("note", "folder"):
+            return False
         before = [word for word in tokens(self.bare[:MAX_READ]) if word.end <= match.start][-1:]
         is_beside = bool(before) and self.bare[before[0].end : match.start].isspace()
-        is_relative = is_beside and bool(before[0].senses & {"thi", "next", "recently"})
-        return is_relative and stem(match.text) in _UNITS and not match.of_kinds("note", "folder")
+        return is_beside and bool(before[0].senses & {"thi", "next", "recently"})
 
     def _misspelled(self, known: Sequence[NameMatch]) -> Iterator[NameMatch]:
         """Yield the words that are like only one name: “Kitchen renovtion”, longest first."""
@@ -664,14 +665,6 @@ class Sentence(Struct, frozen=True, dict=True):
         return str(known[0].value) if known else settings.daily_template or ""
 
     # --- the words around a part ---
-
-    def words_of(self, longest: int) -> Iterator[Sequence[Word]]:
-        """Yield the runs of words without punctuation between them, longest first."""
-        for size in range(longest, 0, -1):
-            for start in range(len(self.tokens) - size + 1):
-                run = self.tokens[start : start + size]
-                if not END.search(self.bare, run[0].start, run[-1].end):
-                    yield run
 
     def between(self, start: int, end: int) -> Sequence[Word]:
         """Return the words between two positions."""
